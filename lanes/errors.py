@@ -1,0 +1,43 @@
+"""Every error that Lanes raises for what we did wrong.  What a Site does is never one of these: that is an `Answer`."""
+
+from __future__ import annotations
+
+
+class LanesError(Exception):
+    """Base of all.  Its text names the thing and the remedy and is fit to be shown to the owner as it stands."""
+
+
+class SettingsError(LanesError):
+    """One or more environment variables are missing, unknown, deleted or malformed.  `problems` holds one line for each."""
+
+    def __init__(self, problems: list[str]) -> None:
+        self.problems = problems
+        super().__init__("\n".join(problems))
+
+
+class UnknownSeries(LanesError):
+    """No Series has this key."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        super().__init__(f"There is no Series {key!r}. `lanes list` shows the keys.")
+
+
+class UnknownSite(LanesError):
+    """No Site of this name is in the registry."""
+
+    def __init__(self, name: str, known: tuple[str, ...]) -> None:
+        self.name = name
+        super().__init__(f"There is no Site {name!r}. Registered: {', '.join(known)}.")
+
+
+class BadUrl(LanesError):
+    """A URL that cannot be followed as a Series."""
+
+    def __init__(self, url: str, why: str) -> None:
+        self.url = url
+        super().__init__(f"{url!r} cannot be followed: {why}")
+
+
+class StoreError(LanesError):
+    """Postgres cannot be used as it is (wrong version, schema too old, no permission): the text says what to do."""

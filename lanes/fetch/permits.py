@@ -1,0 +1,39 @@
+"""The seam through which a fetch asks for permission to go on.
+
+Owns the questions a fetch must ask before it dials or writes.  Refuses to own: the answers (rows, in `lanes.store`).  Must never
+break: nothing is dialled or written before its permit was given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Go:
+    """Go on now.  `address` is the address the host was last dialled at: keep it while DNS still names it."""
+
+    address: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Not yet: `delay` from now until it may be asked again, and why, in words."""
+
+    delay: timedelta
+    reason: str
+
+
+class Permits(Protocol):
+    """What one Poll in hand may do; bound to its claim by whoever makes it."""
+
+    def dial(self, host: str, address: str) -> Go | Wait:
+        """Take a slot in the address bucket of `address`, which is new or changed for `host`, before it is dialled."""
+
+    def hop(self, host: str) -> Go | Wait:
+        """Enter `host` for the next hop of a redirect chain: its `busy_until` and its buckets are spent as a claim spends them."""
+
+    def sending(self, host: str, address: str) -> datetime:
+        """The request is about to be written: moves the buckets first where it is late, and returns the sent instant (Postgres time)."""
