@@ -1,0 +1,165 @@
+-- The claim: whose turn, which Series, what it spends (DESIGN 4.1).  One call, one short transaction.  Lock order: host, address, Series.
+
+-- Gives the ready hosts of a closed address places 0.5 s apart, at most 10 minutes ahead, so that the next claims look elsewhere.
+-- Only a hint: the address bucket alone decides.  A host with something pending gets the very next instant.
+CREATE FUNCTION lanes.book(p_bucket inet, p_next timestamptz, p_pace interval, t timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    v_tail   timestamptz;
+    v_placed integer;
+BEGIN
+    SELECT greatest(booked_until, p_next) INTO v_tail FROM lanes.addresses WHERE address = p_bucket;
+    WITH ready AS (
+        SELECT id, pending_at, ready_at FROM lanes.hosts
+        WHERE address IS NOT NULL AND lanes.bucket(address) = p_bucket AND ready_at <= t
+        ORDER BY ready_at LIMIT 500 FOR NO KEY UPDATE SKIP LOCKED
+    ), placed AS (
+        SELECT id, pending_at IS NOT NULL AS pending, row_number() OVER (ORDER BY pending_at IS NULL, ready_at) - 1 AS n FROM ready
+    )
+    UPDATE lanes.hosts h
+    SET ready_at = CASE WHEN p.pending THEN p_next ELSE least(v_tail + p.n * p_pace, t + interval '10 minutes') END
+    FROM placed p WHERE h.id = p.id;
+    GET DIAGNOSTICS v_placed = ROW_COUNT;
+    UPDATE lanes.addresses SET booked_until = least(v_tail + v_placed * p_pace, t + interval '10 minutes') WHERE address = p_bucket;
+END $$;
+
+-- One Series for one idle slot.  verdict: claimed (the columns after wake_at are the Poll), booked or moved (ask again at once),
+-- none (sleep until wake_at), clock (the clock went back: shift first).  p_after bounds the scan from below by the ready_at taken last.
+CREATE FUNCTION lanes.claim(
+    p_site text, p_rest interval, p_lease interval, p_machine text, p_address_pace interval, p_after timestamptz
+) RETURNS TABLE (
+    verdict text, wake_at timestamptz, host_ready_at timestamptz,
+    series_id bigint, key text, token uuid, trigger text, claimed_at timestamptz, url text, host_id bigint, host text, host_pace interval,
+    address inet, retry_address inet, resume jsonb, etag text, last_modified text, validators_url text, body_hash bytea,
+    unconditional_at timestamptz, rest interval, failures integer, failing_since timestamptz, good_at timestamptz,
+    news_from timestamptz, guid_alone boolean, hint_every interval, hint_skip_hours integer, hint_skip_days smallint, discovering boolean,
+    abandoned smallint, pace interval, latency interval, backoffs integer, unavailable_url bytea, unavailable_at timestamptz
+) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    t         CONSTANT timestamptz := lanes.now();
+    l         lanes.lanes;
+    h         lanes.hosts;
+    s         lanes.series;
+    v_stop    lanes.stop;
+    v_seen    timestamptz;
+    v_address inet;
+    v_bucket  inet;
+    v_next    timestamptz;
+    v_token   CONSTANT uuid := gen_random_uuid();
+    v_trigger text;
+    v_lost    boolean;
+BEGIN
+    SELECT latest_seen INTO v_seen FROM lanes.clock;
+    IF t < v_seen - interval '5 seconds' THEN
+        verdict := 'clock'; wake_at := t; RETURN NEXT; RETURN;
+    END IF;
+    SELECT * INTO l FROM lanes.lanes WHERE site = p_site;
+    IF l.paused_at IS NOT NULL OR l.refused_until > t OR l.next_at > t THEN
+        verdict := 'none';
+        wake_at := CASE WHEN l.paused_at IS NULL THEN greatest(l.refused_until, l.next_at) ELSE 'infinity' END;
+        RETURN NEXT; RETURN;
+    END IF;
+
+    -- Whose turn: hosts with something pending first, then the host that has been ready longest.
+    SELECT * INTO h FROM lanes.hosts
+    WHERE site = p_site AND pending_at IS NOT NULL AND ready_at <= t
+    ORDER BY ready_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN
+        SELECT * INTO h FROM lanes.hosts
+        WHERE site = p_site AND ready_at <= t AND ready_at >= p_after
+        ORDER BY ready_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED;
+    END IF;
+    IF NOT FOUND THEN
+        verdict := 'none';
+        wake_at := coalesce((SELECT min(hosts.ready_at) FROM lanes.hosts WHERE site = p_site AND ready_at > t), 'infinity');
+        RETURN NEXT; RETURN;
+    END IF;
+    host_ready_at := h.ready_at;
+
+    -- Which Series there: pending or put back, else longest due.
+    SELECT x.id INTO s.id FROM (
+        (SELECT id FROM lanes.series WHERE queue_host_id = h.id AND turn = 0 AND claimable_at <= t ORDER BY claimable_at LIMIT 1)
+        UNION ALL
+        (SELECT id FROM lanes.series WHERE queue_host_id = h.id AND turn = 1 AND claimable_at <= t ORDER BY claimable_at LIMIT 1)
+        UNION ALL
+        (SELECT id FROM lanes.series WHERE queue_host_id = h.id AND turn = 2 AND claimable_at <= t ORDER BY claimable_at LIMIT 1)
+    ) x LIMIT 1;
+    IF NOT FOUND OR greatest(h.busy_until, h.next_at, h.not_before) > t THEN
+        UPDATE lanes.hosts SET ready_at = greatest(lanes.ready_at(h), t + interval '10 milliseconds') WHERE id = h.id;
+        verdict := 'moved'; RETURN NEXT; RETURN;
+    END IF;
+
+    SELECT coalesce(series.retry_address, h.address) INTO v_address FROM lanes.series WHERE id = s.id;
+    IF v_address IS NOT NULL THEN
+        v_bucket := lanes.bucket(v_address);
+        SELECT next_at INTO v_next FROM lanes.addresses WHERE address = v_bucket FOR NO KEY UPDATE;
+        IF v_next > t THEN
+            PERFORM lanes.book(v_bucket, v_next, p_address_pace, t);
+            verdict := 'booked'; RETURN NEXT; RETURN;
+        END IF;
+    END IF;
+
+    SELECT * INTO s FROM lanes.series WHERE id = s.id FOR NO KEY UPDATE;
+    v_trigger := lanes.due(s, p_rest, t);
+    v_stop := lanes.gate(s, h, v_next, l, true, t);
+    IF v_trigger IS NULL OR v_stop.reason IS NOT NULL OR s.queue_host_id <> h.id THEN
+        UPDATE lanes.hosts SET ready_at = greatest(lanes.ready_at(h), t + interval '1 second') WHERE id = h.id;
+        verdict := 'moved'; RETURN NEXT; RETURN;
+    END IF;
+    v_lost := s.lease_token IS NOT NULL;
+    IF v_lost THEN
+        PERFORM lanes.record_abandoned(s, h);
+        IF s.abandoned >= 2 THEN  -- the third in a row counts as a failure of the Series
+            PERFORM lanes.fail_abandoned(s, h, p_rest, t);
+            verdict := 'moved'; RETURN NEXT; RETURN;
+        END IF;
+    END IF;
+
+    UPDATE lanes.series SET
+        earlier_checked_at = series.latest_checked_at, latest_checked_at = t,
+        lease_until = t + p_lease, lease_token = v_token, lease_machine = p_machine, lease_trigger = v_trigger,
+        abandoned = series.abandoned + v_lost::integer,
+        retry_at = NULL, retry_reason = NULL, retry_address = NULL
+    WHERE id = s.id;
+    UPDATE lanes.hosts SET
+        next_at = t + lanes.pace_of(h), sent_at = t, busy_until = t + p_lease, busy_token = v_token, ready_at = t + p_lease,
+        pending_at = CASE WHEN h.pending_at IS NULL THEN NULL ELSE
+            (SELECT min(claimable_at) FROM lanes.series WHERE queue_host_id = h.id AND turn = 0) END
+    WHERE id = h.id;
+    IF v_bucket IS NOT NULL THEN
+        INSERT INTO lanes.addresses AS a (address, next_at, used_at) VALUES (v_bucket, t + p_address_pace, t)
+        ON CONFLICT ON CONSTRAINT addresses_pkey DO UPDATE SET next_at = EXCLUDED.next_at, used_at = EXCLUDED.used_at;
+    END IF;
+
+    verdict := 'claimed'; wake_at := t;
+    token := v_token; series_id := s.id; key := s.key; trigger := v_trigger; claimed_at := t; url := s.url; host_id := h.id; host := h.name;
+    host_pace := lanes.pace_of(h); retry_address := s.retry_address;
+    address := h.address;
+    resume := CASE WHEN s.resume_until > t THEN s.resume END;
+    etag := s.etag; last_modified := s.last_modified; validators_url := s.validators_url; body_hash := s.body_hash;
+    unconditional_at := s.unconditional_at; rest := s.rest; failures := s.failures; failing_since := s.failing_since;
+    good_at := s.good_at; news_from := s.news_from; guid_alone := s.guid_alone; hint_every := s.hint_every;
+    hint_skip_hours := s.hint_skip_hours; hint_skip_days := s.hint_skip_days; discovering := s.discovering;
+    abandoned := s.abandoned + v_lost::integer; pace := h.pace; latency := h.latency; backoffs := h.backoffs;
+    unavailable_url := h.unavailable_url; unavailable_at := h.unavailable_at;
+    RETURN NEXT;
+END $$;
+
+-- A worker died with this lease: its attempt goes into the record (whether it wrote a request is not known).
+CREATE FUNCTION lanes.record_abandoned(s lanes.series, h lanes.hosts) RETURNS void LANGUAGE sql AS $$
+    INSERT INTO lanes.polls (claimed_at, token, series_id, site, host, address, machine, trigger, outcome, host_pace, address_pace, ended_at)
+    VALUES (s.latest_checked_at, s.lease_token, s.id, s.site, h.name, h.address, s.lease_machine, s.lease_trigger, 'abandoned',
+            lanes.pace_of(h), '0', s.lease_until)
+$$;
+
+-- Three workers in a row died with this Series: it has failed, and waits as a failure does (DESIGN 4, 5.2).
+CREATE FUNCTION lanes.fail_abandoned(s lanes.series, h lanes.hosts, p_rest interval, t timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE lanes.series SET
+        lease_until = NULL, lease_token = NULL, lease_machine = NULL, lease_trigger = NULL, abandoned = 0,
+        failures = s.failures + 1, failing_since = coalesce(s.failing_since, t), failure = 'abandoned three times in a row',
+        next_check_at = t + least(lanes.rest_of(s, p_rest) * power(2, least(s.failures + 1, 20)), interval '6 hours'),
+        latest_checked_at = t
+    WHERE id = s.id;
+    UPDATE lanes.hosts SET ready_at = lanes.ready_at(h) WHERE id = h.id;
+END $$;

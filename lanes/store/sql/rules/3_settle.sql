@@ -1,0 +1,202 @@
+-- What becomes of a claimed Poll: settled, put back; and what a fetch in hand may ask for on its way (DESIGN 4).
+-- Everything about the Series is fenced on the lease token; what only slows a host, an address or the Series' wait never is.
+
+-- Locks what a Poll touches, hosts by id, then the Series, and says whether the lease is still its own.
+CREATE FUNCTION lanes.hold(p_series bigint, p_token uuid, p_hosts bigint[]) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM 1 FROM lanes.hosts WHERE id = ANY (p_hosts) ORDER BY id FOR NO KEY UPDATE;
+    PERFORM 1 FROM lanes.series WHERE id = p_series AND lease_token = p_token FOR NO KEY UPDATE;
+    RETURN FOUND;
+END $$;
+
+-- Ends a Poll.  p_host is the host that answered; p_hosts are all that the Poll entered.  Returns whether the lease still held:
+-- where it did not, only what slows was applied.  The hosts' hints are computed last, from what was just written.
+CREATE FUNCTION lanes.settle(
+    p_series bigint, p_token uuid, p_host bigint, p_hosts bigint[],
+    p_next_check_at timestamptz, p_rest interval, p_failures integer, p_failure text, p_good boolean, p_gone boolean,
+    p_validators text, p_etag text, p_last_modified text, p_validators_url text, p_body_hash bytea, p_unconditional boolean,
+    p_hint_every interval, p_hint_skip_hours integer, p_hint_skip_days smallint,
+    p_title text, p_home text, p_lifecycle text, p_guid_alone boolean, p_url text, p_found boolean,
+    p_series_wait_until timestamptz, p_series_wait_reason text,
+    p_pace interval, p_backoffs integer, p_latency interval, p_unavailable_url bytea,
+    p_host_wait_until timestamptz, p_host_wait_reason text
+) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    t      CONSTANT timestamptz := lanes.now();
+    v_held boolean := lanes.hold(p_series, p_token, p_hosts);
+BEGIN
+    UPDATE lanes.hosts h SET
+        pace = CASE WHEN v_held THEN p_pace ELSE greatest(h.pace, p_pace) END,
+        next_at = greatest(h.next_at, h.sent_at + greatest(p_pace, h.crawl_delay, h.owner_pace)),
+        backoffs = CASE WHEN v_held THEN p_backoffs ELSE greatest(h.backoffs, p_backoffs) END,
+        latency = coalesce(p_latency, h.latency),
+        unavailable_url = coalesce(p_unavailable_url, h.unavailable_url),
+        unavailable_at = CASE WHEN p_unavailable_url IS NULL THEN h.unavailable_at ELSE t END,
+        not_before = CASE WHEN p_host_wait_until > h.not_before THEN p_host_wait_until ELSE h.not_before END,
+        not_before_reason = CASE WHEN p_host_wait_until > h.not_before THEN p_host_wait_reason ELSE h.not_before_reason END
+    WHERE h.id = p_host;
+    IF v_held THEN
+        UPDATE lanes.series s SET
+            lease_until = NULL, lease_token = NULL, lease_machine = NULL, lease_trigger = NULL, abandoned = 0,
+            resume = NULL, resume_until = NULL, queue_host_id = s.host_id,
+            next_check_at = CASE WHEN s.tier = 'poll' THEN p_next_check_at END, rest = p_rest,
+            failures = p_failures, failure = p_failure,
+            failing_since = CASE WHEN p_failures = 0 THEN NULL ELSE coalesce(s.failing_since, t) END,
+            gone_at = CASE WHEN p_gone THEN coalesce(s.gone_at, t) WHEN p_good THEN NULL ELSE s.gone_at END,
+            good_at = CASE WHEN p_good THEN t ELSE s.good_at END,
+            first_good_at = CASE WHEN p_good THEN coalesce(s.first_good_at, t) ELSE s.first_good_at END,
+            news_from = CASE WHEN p_good THEN coalesce(s.news_from, t) ELSE s.news_from END,
+            discovering = s.discovering AND NOT p_good,
+            etag = CASE p_validators WHEN 'keep' THEN s.etag WHEN 'replace' THEN p_etag END,
+            last_modified = CASE p_validators WHEN 'keep' THEN s.last_modified WHEN 'replace' THEN p_last_modified END,
+            validators_url = CASE p_validators WHEN 'keep' THEN s.validators_url WHEN 'replace' THEN p_validators_url END,
+            body_hash = CASE WHEN p_validators = 'forget' THEN NULL ELSE coalesce(p_body_hash, s.body_hash) END,
+            unconditional_at = CASE WHEN p_unconditional AND p_good THEN t ELSE s.unconditional_at END,
+            hint_every = CASE WHEN p_found THEN p_hint_every ELSE s.hint_every END,
+            hint_skip_hours = CASE WHEN p_found THEN p_hint_skip_hours ELSE s.hint_skip_hours END,
+            hint_skip_days = CASE WHEN p_found THEN p_hint_skip_days ELSE s.hint_skip_days END,
+            title = coalesce(p_title, s.title), home = coalesce(p_home, s.home), lifecycle = coalesce(p_lifecycle, s.lifecycle),
+            guid_alone = s.guid_alone AND p_guid_alone,
+            url = coalesce(p_url, s.url), old_url = CASE WHEN p_url IS NULL THEN s.old_url ELSE s.url END,
+            not_before = CASE WHEN p_series_wait_until > t THEN p_series_wait_until END,
+            not_before_reason = CASE WHEN p_series_wait_until > t THEN p_series_wait_reason END
+        WHERE s.id = p_series;
+    ELSIF p_series_wait_until > t THEN
+        UPDATE lanes.series s SET not_before = p_series_wait_until, not_before_reason = p_series_wait_reason
+        WHERE s.id = p_series AND coalesce(s.not_before, '-infinity') < p_series_wait_until;
+    END IF;
+    PERFORM lanes.release(p_token, p_hosts);
+    RETURN v_held;
+END $$;
+
+-- Frees the hosts a Poll had in hand and says anew from when a claim may find something there.
+CREATE FUNCTION lanes.release(p_token uuid, p_hosts bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE lanes.hosts h SET busy_until = '-infinity', busy_token = NULL WHERE id = ANY (p_hosts) AND busy_token = p_token;
+    UPDATE lanes.hosts h SET
+        ready_at = lanes.ready_at(h),
+        pending_at = (SELECT min(claimable_at) FROM lanes.series WHERE queue_host_id = h.id AND turn = 0)
+    WHERE id = ANY (p_hosts);
+END $$;
+
+-- Puts a Poll back: nothing is counted; the earlier stamp returns unless a request was sent; p_wait from now it is due again.
+CREATE FUNCTION lanes.put_back(
+    p_series bigint, p_token uuid, p_hosts bigint[], p_wait interval, p_reason text, p_address inet,
+    p_resume jsonb, p_queue_host bigint, p_sent boolean
+) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    t      CONSTANT timestamptz := lanes.now();
+    v_held boolean := lanes.hold(p_series, p_token, p_hosts);
+BEGIN
+    IF v_held THEN
+        UPDATE lanes.series s SET
+            lease_until = NULL, lease_token = NULL, lease_machine = NULL, lease_trigger = NULL, abandoned = 0,
+            latest_checked_at = CASE WHEN p_sent THEN s.latest_checked_at ELSE s.earlier_checked_at END,
+            retry_at = t + p_wait, retry_reason = p_reason, retry_address = p_address,
+            queue_host_id = coalesce(p_queue_host, s.host_id),
+            resume = p_resume,
+            resume_until = CASE WHEN p_resume IS NOT NULL THEN coalesce(s.resume_until, t + interval '1 hour') END
+        WHERE s.id = p_series;
+    END IF;
+    PERFORM lanes.release(p_token, p_hosts || p_queue_host);
+    RETURN v_held;
+END $$;
+
+-- Takes a slot of an address that is new or changed for its host, before it is dialled; the host keeps it either way.
+-- Null: go on; else how long until the bucket opens.
+CREATE FUNCTION lanes.take_address(p_host bigint, p_address inet, p_pace interval) RETURNS interval LANGUAGE plpgsql AS $$
+DECLARE
+    t        CONSTANT timestamptz := lanes.now();
+    v_bucket CONSTANT inet := lanes.bucket(p_address);
+    v_next   timestamptz;
+BEGIN
+    UPDATE lanes.hosts SET address = p_address WHERE id = p_host AND address IS DISTINCT FROM p_address;
+    INSERT INTO lanes.addresses (address, used_at) VALUES (v_bucket, t) ON CONFLICT DO NOTHING;
+    SELECT next_at INTO v_next FROM lanes.addresses WHERE address = v_bucket FOR NO KEY UPDATE;
+    IF v_next > t THEN RETURN v_next - t; END IF;
+    UPDATE lanes.addresses SET next_at = t + p_pace, used_at = t WHERE address = v_bucket;
+    RETURN NULL;
+END $$;
+
+-- Enters a host for the next hop of a redirect chain: spends its buckets as a claim does.  wait null: go on.
+CREATE FUNCTION lanes.enter(p_site text, p_name text, p_token uuid, p_lease_until timestamptz, p_address_pace interval)
+RETURNS TABLE (host_id bigint, wait interval, reason text, address inet, pace interval, backoffs integer, latency interval, foreign_site boolean)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    t      CONSTANT timestamptz := lanes.now();
+    h      lanes.hosts;
+    v_next timestamptz;
+BEGIN
+    INSERT INTO lanes.hosts (site, name, ready_at) VALUES (p_site, p_name, 'infinity') ON CONFLICT DO NOTHING;
+    SELECT * INTO h FROM lanes.hosts WHERE name = p_name FOR NO KEY UPDATE;
+    host_id := h.id; address := h.address; pace := h.pace; backoffs := h.backoffs; latency := h.latency;
+    foreign_site := h.site <> p_site;
+    IF h.busy_token IS DISTINCT FROM p_token AND h.busy_until > t THEN
+        -- Its holder frees it long before its lease ends: ask again in a second.
+        wait := least(h.busy_until - t, interval '1 second'); reason := 'its host is being fetched';
+    ELSIF greatest(h.not_before, h.next_at) > t THEN
+        wait := greatest(h.not_before, h.next_at) - t;
+        reason := CASE WHEN h.not_before > t THEN h.not_before_reason ELSE 'the interval of its host' END;
+    ELSIF h.address IS NOT NULL THEN
+        SELECT next_at INTO v_next FROM lanes.addresses WHERE address = lanes.bucket(h.address) FOR NO KEY UPDATE;
+        IF v_next > t THEN wait := v_next - t; reason := 'the interval of its address'; END IF;
+    END IF;
+    IF wait IS NULL THEN
+        UPDATE lanes.hosts SET next_at = t + lanes.pace_of(h), sent_at = t, busy_until = p_lease_until, busy_token = p_token,
+            ready_at = greatest(ready_at, p_lease_until)
+        WHERE id = h.id;
+        UPDATE lanes.addresses SET next_at = t + p_address_pace, used_at = t WHERE address = lanes.bucket(h.address);
+    END IF;
+    RETURN NEXT;
+END $$;
+
+-- A request that is written late moves the buckets it spends to its own instant first (DESIGN 4, Sent).  Only ever later.
+CREATE FUNCTION lanes.sent(p_host bigint, p_bucket_of inet, p_sent_at timestamptz, p_address_pace interval) RETURNS void LANGUAGE sql AS $$
+    UPDATE lanes.hosts h SET sent_at = greatest(sent_at, p_sent_at), next_at = greatest(next_at, p_sent_at + lanes.pace_of(h))
+    WHERE id = p_host;
+    UPDATE lanes.addresses SET next_at = greatest(next_at, p_sent_at + p_address_pace) WHERE address = lanes.bucket(p_bucket_of);
+$$;
+
+-- The clock went back: shifts every stored instant of pace by the difference, in one transaction, so that nobody is silenced.
+CREATE FUNCTION lanes.shift_back() RETURNS interval LANGUAGE plpgsql AS $$
+DECLARE
+    t   CONSTANT timestamptz := lanes.now();
+    gap interval;
+BEGIN
+    SELECT c.latest_seen - t INTO gap FROM lanes.clock c FOR UPDATE;
+    IF gap <= interval '5 seconds' THEN RETURN NULL; END IF;
+    UPDATE lanes.clock SET latest_seen = t;
+    UPDATE lanes.lanes SET next_at = next_at - gap, refused_until = refused_until - gap, refused_since = refused_since - gap;
+    UPDATE lanes.browser SET heartbeat_at = heartbeat_at - gap, browser_lost_until = browser_lost_until - gap;
+    UPDATE lanes.hosts SET next_at = next_at - gap, sent_at = sent_at - gap, not_before = not_before - gap, ready_at = ready_at - gap,
+        busy_until = busy_until - gap, pending_at = pending_at - gap, unavailable_at = unavailable_at - gap,
+        refused_until = refused_until - gap, refused_since = refused_since - gap, refused_pace_at = refused_pace_at - gap;
+    UPDATE lanes.addresses SET next_at = next_at - gap, booked_until = booked_until - gap, used_at = used_at - gap;
+    UPDATE lanes.series SET next_check_at = next_check_at - gap, latest_checked_at = latest_checked_at - gap,
+        earlier_checked_at = earlier_checked_at - gap, force_poll_at = force_poll_at - gap, sighted_at = sighted_at - gap,
+        not_before = not_before - gap, lease_until = lease_until - gap, retry_at = retry_at - gap, resume_until = resume_until - gap,
+        bookmarked_at = bookmarked_at - gap, revived_at = revived_at - gap, unconditional_at = unconditional_at - gap;
+    RETURN gap;
+END $$;
+
+-- Notes that this instant was seen; the clock of latest_seen never goes back by this.
+CREATE FUNCTION lanes.see_clock() RETURNS void LANGUAGE sql AS $$
+    UPDATE lanes.clock SET latest_seen = lanes.now() WHERE latest_seen < lanes.now()
+$$;
+
+-- Makes today's and the next two days' partitions of the poll record.  A day that already has strays keeps them where they are.
+CREATE FUNCTION lanes.make_partitions() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    d    date;
+    name text;
+BEGIN
+    FOR d IN SELECT (lanes.now() AT TIME ZONE 'UTC')::date + n FROM generate_series(0, 2) n LOOP
+        name := 'polls_' || to_char(d, 'YYYYMMDD');
+        CONTINUE WHEN to_regclass('lanes.' || name) IS NOT NULL
+            OR EXISTS (SELECT FROM lanes.polls_stray WHERE claimed_at >= d::timestamp AT TIME ZONE 'UTC'
+                                                       AND claimed_at < (d + 1)::timestamp AT TIME ZONE 'UTC');
+        EXECUTE format('CREATE TABLE IF NOT EXISTS lanes.%I PARTITION OF lanes.polls FOR VALUES FROM (%L) TO (%L)',
+                       name, d::timestamp AT TIME ZONE 'UTC', (d + 1)::timestamp AT TIME ZONE 'UTC');
+    END LOOP;
+END $$;
