@@ -69,14 +69,14 @@ class World:
 class BenchFeed:
     """One feed.  Whether a repeated request finds a new item follows from its name and how often it was asked: no chance in it."""
 
-    __slots__ = ("_asked", "_place", "_version", "_world")
+    __slots__ = ("_asked", "_key", "_place", "_version", "_world")
 
-    def __init__(self, world: World, place: str) -> None:
-        self._world, self._place = world, place
+    def __init__(self, world: World, place: str, key: str) -> None:
+        self._world, self._place, self._key = world, place, key
         self._asked = self._version = 0
 
     def __call__(self, request: Request) -> Step:
-        if self._asked and zlib.crc32(f"{self._place} {self._asked}".encode()) % 10_000 < self._world.share * 10_000:
+        if self._asked and zlib.crc32(f"{self._key} {self._asked}".encode()) % 10_000 < self._world.share * 10_000:
             self._version += 1
         self._asked += 1
         tag = f'"{self._version}"'
@@ -92,6 +92,6 @@ def build(net: Smallnet, hosts: int = 500, feeds: int = 10, *, share: float = 0.
     for host in net.many(hosts):
         for number in range(feeds):
             place = f"{host.address}:{net.port}/{number}"
-            host.answer_with(f"/{number}", BenchFeed(world, place))
+            host.answer_with(f"/{number}", BenchFeed(world, place, f"{host.address} {number}"))
             world.outlines.append((f"Serial {place}", host.url(f"/{number}")))
     return world

@@ -42,7 +42,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        transport.set_write_buffer_limits(high=0)  # so that "drained" means handed to the kernel, and `ended` is honest
+        transport.set_write_buffer_limits(high=1, low=0)  # so that "drained" means handed over, and `ended` is honest
         self._listener.connections.add(self)
         self._net.saw_dial(Dial(time.monotonic(), self._listener.address, self._number))
 
