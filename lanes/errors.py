@@ -41,3 +41,11 @@ class BadUrl(LanesError):
 
 class StoreError(LanesError):
     """Postgres cannot be used as it is (wrong version, schema too old, no permission): the text says what to do."""
+
+
+class DatabaseAway(LanesError):
+    """Postgres does not answer (yet, or any more).  Whoever meets it waits and asks again."""
+
+    def __init__(self, cause: str) -> None:
+        lines = cause.strip().splitlines()
+        super().__init__(f"Postgres does not answer: {lines[0] if lines else 'no reason given'}")

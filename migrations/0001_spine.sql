@@ -263,7 +263,8 @@ CREATE TABLE lanes.polls (
     lane_gap          interval,
     host_wait_until   timestamptz,                -- the wait this answer laid on its host, and on its Series
     series_wait_until timestamptz,
-    changed           jsonb NOT NULL DEFAULT '{}'
+    changed           jsonb NOT NULL DEFAULT '{}',
+    PRIMARY KEY (claimed_at, token, hop)
 ) PARTITION BY RANGE (claimed_at);
 -- Strays: a day without a partition of its own loses nothing.
 CREATE TABLE lanes.polls_stray PARTITION OF lanes.polls DEFAULT;

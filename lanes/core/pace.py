@@ -10,20 +10,28 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
-HOST_DEFAULT = timedelta(seconds=1)  # between two starts at a host nobody complained about: what a careful human clicking would do
+HOST_DEFAULT = timedelta(
+    seconds=1
+)  # between two starts at a host nobody complained about: what a careful human clicking would do
 HOST_CEILING = timedelta(minutes=5)  # past this a host is not slow but dead
-ADDRESS_PACE = timedelta(seconds=0.5)  # hosts may share a machine: 7,200 fetches an hour is all that one address ever gets
+ADDRESS_PACE = timedelta(
+    seconds=0.5
+)  # hosts may share a machine: 7,200 fetches an hour is all that one address ever gets
 NARROW_STEP = timedelta(seconds=0.1)  # the smallest step back toward the default on a healthy answer
 NARROW_SHARE = 0.1  # ... or this share of the interval, where that is more
 BACKOFF = 2.0  # 5xx and transport failures: twice as slow, at once
-ASKED_TO_WAIT = timedelta(seconds=90)  # 429 without Retry-After: no public rate limit seen has a shorter window that matters
+ASKED_TO_WAIT = timedelta(
+    seconds=90
+)  # 429 without Retry-After: no public rate limit seen has a shorter window that matters
 LATENCY_RISE = 1.5  # an answer this many times slower than usual ...
 LATENCY_SEEN = timedelta(seconds=0.25)  # ... and slower than this (below it, noise) ...
 LATENCY_WIDEN = 1.3  # ... eases us off before the host starts to fail
 LATENCY_WEIGHT = 0.25  # of the newest answer in the smoothed latency
 SENT_LATE = timedelta(seconds=0.1)  # a request written later than this after its claim moves its buckets first
 LONGEST_WAIT = timedelta(days=30)  # the longest Retry-After that is obeyed
-HOP_WAIT = timedelta(seconds=5)  # a hop's host that opens within this is waited for in the slot, else the Poll is put back
+HOP_WAIT = timedelta(
+    seconds=5
+)  # a hop's host that opens within this is waited for in the slot, else the Poll is put back
 TWO_URLS = timedelta(minutes=10)  # 503 from two URLs of a host within this: the host waits, not the Series
 
 
@@ -64,7 +72,12 @@ def after(before: HostPace, signal: Signal, latency: timedelta | None) -> HostPa
 
 
 def _eased(before: HostPace, latency: timedelta | None) -> timedelta:
-    if latency is not None and before.latency is not None and latency > LATENCY_SEEN and latency > before.latency * LATENCY_RISE:
+    if (
+        latency is not None
+        and before.latency is not None
+        and latency > LATENCY_SEEN
+        and latency > before.latency * LATENCY_RISE
+    ):
         return min(before.pace * LATENCY_WIDEN, max(HOST_CEILING, before.pace))
     step = max(NARROW_STEP, before.pace * NARROW_SHARE)
     return min(before.pace, max(HOST_DEFAULT, before.pace - step))

@@ -22,15 +22,15 @@ BEGIN
     UPDATE lanes.addresses SET booked_until = least(v_tail + v_placed * p_pace, t + interval '10 minutes') WHERE address = p_bucket;
 END $$;
 
--- One Series for one idle slot.  verdict: claimed (the columns after wake_at are the Poll), booked or moved (ask again at once),
--- none (sleep until wake_at), clock (the clock went back: shift first).  p_after bounds the scan from below by the ready_at taken last.
+-- One Series for one idle slot.  verdict: claimed (the columns after host_ready_at are the Poll), booked or moved (ask again at once),
+-- none (sleep for wait, null: until something changes), clock (the clock went back: shift first).  p_after bounds the scan from below by the ready_at taken last.
 CREATE FUNCTION lanes.claim(
     p_site text, p_rest interval, p_lease interval, p_machine text, p_address_pace interval, p_after timestamptz
 ) RETURNS TABLE (
-    verdict text, wake_at timestamptz, host_ready_at timestamptz,
+    verdict text, wait interval, host_ready_at timestamptz,
     series_id bigint, key text, token uuid, trigger text, claimed_at timestamptz, url text, host_id bigint, host text, host_pace interval,
     address inet, retry_address inet, resume jsonb, etag text, last_modified text, validators_url text, body_hash bytea,
-    unconditional_at timestamptz, rest interval, failures integer, failing_since timestamptz, good_at timestamptz,
+    unconditional_at timestamptz, rest interval, failures integer, refusals integer, failing_since timestamptz, good_at timestamptz,
     news_from timestamptz, guid_alone boolean, hint_every interval, hint_skip_hours integer, hint_skip_days smallint, discovering boolean,
     abandoned smallint, pace interval, latency interval, backoffs integer, unavailable_url bytea, unavailable_at timestamptz
 ) LANGUAGE plpgsql AS $$
@@ -51,12 +51,12 @@ DECLARE
 BEGIN
     SELECT latest_seen INTO v_seen FROM lanes.clock;
     IF t < v_seen - interval '5 seconds' THEN
-        verdict := 'clock'; wake_at := t; RETURN NEXT; RETURN;
+        verdict := 'clock'; RETURN NEXT; RETURN;
     END IF;
     SELECT * INTO l FROM lanes.lanes WHERE site = p_site;
     IF l.paused_at IS NOT NULL OR l.refused_until > t OR l.next_at > t THEN
         verdict := 'none';
-        wake_at := CASE WHEN l.paused_at IS NULL THEN greatest(l.refused_until, l.next_at) ELSE 'infinity' END;
+        wait := CASE WHEN l.paused_at IS NULL THEN greatest(l.refused_until, l.next_at) - t END;
         RETURN NEXT; RETURN;
     END IF;
 
@@ -71,10 +71,10 @@ BEGIN
     END IF;
     IF NOT FOUND THEN
         verdict := 'none';
-        wake_at := coalesce((SELECT min(hosts.ready_at) FROM lanes.hosts WHERE site = p_site AND ready_at > t), 'infinity');
+        wait := (SELECT nullif(min(ready_at), 'infinity') FROM lanes.hosts WHERE site = p_site AND ready_at > t) - t;
         RETURN NEXT; RETURN;
     END IF;
-    host_ready_at := h.ready_at;
+    host_ready_at := greatest(h.ready_at, '2000-01-01Z');
 
     -- Which Series there: pending or put back, else longest due.
     SELECT x.id INTO s.id FROM (
@@ -131,13 +131,13 @@ BEGIN
         ON CONFLICT ON CONSTRAINT addresses_pkey DO UPDATE SET next_at = EXCLUDED.next_at, used_at = EXCLUDED.used_at;
     END IF;
 
-    verdict := 'claimed'; wake_at := t;
+    verdict := 'claimed';
     token := v_token; series_id := s.id; key := s.key; trigger := v_trigger; claimed_at := t; url := s.url; host_id := h.id; host := h.name;
     host_pace := lanes.pace_of(h); retry_address := s.retry_address;
     address := h.address;
     resume := CASE WHEN s.resume_until > t THEN s.resume END;
     etag := s.etag; last_modified := s.last_modified; validators_url := s.validators_url; body_hash := s.body_hash;
-    unconditional_at := s.unconditional_at; rest := s.rest; failures := s.failures; failing_since := s.failing_since;
+    unconditional_at := s.unconditional_at; rest := s.rest; failures := s.failures; refusals := s.refusals; failing_since := s.failing_since;
     good_at := s.good_at; news_from := s.news_from; guid_alone := s.guid_alone; hint_every := s.hint_every;
     hint_skip_hours := s.hint_skip_hours; hint_skip_days := s.hint_skip_days; discovering := s.discovering;
     abandoned := s.abandoned + v_lost::integer; pace := h.pace; latency := h.latency; backoffs := h.backoffs;
@@ -150,6 +150,7 @@ CREATE FUNCTION lanes.record_abandoned(s lanes.series, h lanes.hosts) RETURNS vo
     INSERT INTO lanes.polls (claimed_at, token, series_id, site, host, address, machine, trigger, outcome, host_pace, address_pace, ended_at)
     VALUES (s.latest_checked_at, s.lease_token, s.id, s.site, h.name, h.address, s.lease_machine, s.lease_trigger, 'abandoned',
             lanes.pace_of(h), '0', s.lease_until)
+    ON CONFLICT DO NOTHING
 $$;
 
 -- Three workers in a row died with this Series: it has failed, and waits as a failure does (DESIGN 4, 5.2).

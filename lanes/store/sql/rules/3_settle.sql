@@ -13,7 +13,7 @@ END $$;
 -- where it did not, only what slows was applied.  The hosts' hints are computed last, from what was just written.
 CREATE FUNCTION lanes.settle(
     p_series bigint, p_token uuid, p_host bigint, p_hosts bigint[],
-    p_next_check_at timestamptz, p_rest interval, p_failures integer, p_failure text, p_good boolean, p_gone boolean,
+    p_next_check_at timestamptz, p_rest interval, p_failures integer, p_failure text, p_refusals integer, p_good boolean, p_gone boolean,
     p_validators text, p_etag text, p_last_modified text, p_validators_url text, p_body_hash bytea, p_unconditional boolean,
     p_hint_every interval, p_hint_skip_hours integer, p_hint_skip_days smallint,
     p_title text, p_home text, p_lifecycle text, p_guid_alone boolean, p_url text, p_found boolean,
@@ -40,7 +40,7 @@ BEGIN
             lease_until = NULL, lease_token = NULL, lease_machine = NULL, lease_trigger = NULL, abandoned = 0,
             resume = NULL, resume_until = NULL, queue_host_id = s.host_id,
             next_check_at = CASE WHEN s.tier = 'poll' THEN p_next_check_at END, rest = p_rest,
-            failures = p_failures, failure = p_failure,
+            failures = p_failures, failure = p_failure, refusals = p_refusals,
             failing_since = CASE WHEN p_failures = 0 THEN NULL ELSE coalesce(s.failing_since, t) END,
             gone_at = CASE WHEN p_gone THEN coalesce(s.gone_at, t) WHEN p_good THEN NULL ELSE s.gone_at END,
             good_at = CASE WHEN p_good THEN t ELSE s.good_at END,
@@ -50,7 +50,7 @@ BEGIN
             etag = CASE p_validators WHEN 'keep' THEN s.etag WHEN 'replace' THEN p_etag END,
             last_modified = CASE p_validators WHEN 'keep' THEN s.last_modified WHEN 'replace' THEN p_last_modified END,
             validators_url = CASE p_validators WHEN 'keep' THEN s.validators_url WHEN 'replace' THEN p_validators_url END,
-            body_hash = CASE WHEN p_validators = 'forget' THEN NULL ELSE coalesce(p_body_hash, s.body_hash) END,
+            body_hash = coalesce(p_body_hash, CASE WHEN p_validators <> 'forget' THEN s.body_hash END),
             unconditional_at = CASE WHEN p_unconditional AND p_good THEN t ELSE s.unconditional_at END,
             hint_every = CASE WHEN p_found THEN p_hint_every ELSE s.hint_every END,
             hint_skip_hours = CASE WHEN p_found THEN p_hint_skip_hours ELSE s.hint_skip_hours END,

@@ -1,0 +1,198 @@
+"""What an answer means: one closed union, one pure judgement (DESIGN 4.3).
+
+Owns the table of answers.  Refuses to own: what follows from a meaning (`settlement`).  Must never break: status is judged before the
+body, and nothing but a 304 to our own validators or a recognised document is ever "nothing new".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from hashlib import blake2b
+from typing import assert_never
+
+from lanes.core import headers
+from lanes.core.answer import Answer, Forbidden, NoResponse, Postponed, Resume, Response, Trouble
+from lanes.core.chapters import Document, NotRecognised, Reading
+from lanes.core.claim import Claim, Unavailable, Validators
+from lanes.core.pace import TWO_URLS, Signal
+
+
+class Label(StrEnum):
+    """The closed set of outcomes in metrics and the poll record."""
+
+    NEW = "new"
+    UNCHANGED = "unchanged"
+    EMPTY = "suspiciously empty"
+    FAILED = "failed"
+    WAIT = "asked to wait"
+    REFUSED = "refused"
+    BLOCKED = "blocked"
+    PUT_BACK = "put back"
+    ABANDONED = "abandoned"
+    REDIRECTED = "redirected"  # an earlier hop of a Poll: its last hop has the outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """A 304 to our validators, or the same bytes as the last recognised document."""
+
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A recognised document whose Chapters are still to be compared with what is known."""
+
+    document: Document
+    validators: Validators | None
+    body_hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A failure; whose fault it is is decided elsewhere.  `reread`: the next Poll is unconditional."""
+
+    detail: str
+    gone: bool = False
+    reread: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The Site did not want this read: no failure, its URL waits."""
+
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskedToWait:
+    """The Site named or implied a wait of the whole host (or, `whole_host` False, of this URL); no failure of the Series."""
+
+    detail: str
+    whole_host: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """The guard refused an address: never dialled."""
+
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class PutBack:
+    """The Poll could not be carried out through no fault of the Series."""
+
+    reason: str
+    wait: timedelta
+    address: str | None
+    resume: Resume | None
+
+
+Meaning = Unchanged | Read | Failed | Refused | AskedToWait | Blocked | PutBack
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """An answer's meaning, what it says about its host, and the waits and hints its header carries."""
+
+    meaning: Meaning
+    signal: Signal
+    retry_after: timedelta | None = None
+    max_age: timedelta | None = None
+    unavailable_url: bytes | None = None
+
+
+REFUSALS = frozenset({401, 402, 403, 451})
+_HOST_TROUBLES = frozenset({Trouble.DNS, Trouble.CONNECT, Trouble.TLS, Trouble.TIMEOUT, Trouble.RESET})
+_UNREADABLE = frozenset({Trouble.FRAMING, Trouble.ENCODING, Trouble.OVERSIZE})
+
+
+def url_hash(url: str) -> bytes:
+    """Names a URL in a row without showing it."""
+    return blake2b(url.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def body_hash(body: bytes) -> bytes:
+    """Names a body, to see that the same bytes came again."""
+    return blake2b(body, digest_size=16).digest()
+
+
+def wants_reading(answer: Answer, claim: Claim) -> bool:
+    """True when the body must be read: a 200 whose bytes are not those of the last recognised document."""
+    return isinstance(answer, Response) and answer.status in (200, 203) and body_hash(answer.body) != claim.body_hash
+
+
+def judge(answer: Answer, reading: Reading | None, claim: Claim, now: datetime) -> Judgement:
+    """The meaning of one answer.  `reading` is there exactly when `wants_reading` said so."""
+    match answer:
+        case Response():
+            return _judge_response(answer, reading, claim, now)
+        case NoResponse(trouble=trouble, detail=detail):
+            signal = Signal.TROUBLED if trouble in _HOST_TROUBLES else Signal.SILENT
+            return Judgement(Failed(f"{trouble}: {detail}", reread=trouble in _UNREADABLE), signal)
+        case Forbidden(address=address):
+            return Judgement(Blocked(f"{address} is not a public address"), Signal.SILENT)
+        case Postponed():
+            return Judgement(PutBack(answer.reason, answer.wait, answer.address, answer.resume), Signal.SILENT)
+        case _:
+            assert_never(answer)
+
+
+def _judge_response(answer: Response, reading: Reading | None, claim: Claim, now: datetime) -> Judgement:
+    retry_after = headers.delay(answer.headers, now)
+    status = answer.status
+    if status == 429:
+        signal = Signal.SILENT if retry_after is not None else Signal.TOO_FAST
+        return Judgement(AskedToWait("429 too many requests", whole_host=True), signal, retry_after)
+    if status == 503:
+        return _judge_unavailable(answer, claim, retry_after, now)
+    if status >= 500:
+        return Judgement(Failed(f"{status} from the server"), Signal.TROUBLED, retry_after)
+    meaning = _meaning_of_answer(answer, reading)
+    return Judgement(meaning, Signal.HEALTHY, retry_after, headers.max_age(answer.headers, now))
+
+
+def _judge_unavailable(answer: Response, claim: Claim, retry_after: timedelta | None, now: datetime) -> Judgement:
+    mine = url_hash(answer.url)
+    last = claim.unavailable if _recent(claim.unavailable, now) else None
+    if last is not None and last.url_hash != mine:
+        signal = Signal.SILENT if retry_after is not None else Signal.TROUBLED
+        return Judgement(
+            AskedToWait("503 from two of its URLs", whole_host=True), signal, retry_after, unavailable_url=mine
+        )
+    signal = Signal.SILENT if last is None else Signal.TROUBLED
+    if retry_after is not None:
+        return Judgement(
+            AskedToWait("503 unavailable", whole_host=False), Signal.SILENT, retry_after, unavailable_url=mine
+        )
+    return Judgement(Failed("503 unavailable"), signal, unavailable_url=mine)
+
+
+def _recent(last: Unavailable | None, now: datetime) -> bool:
+    return last is not None and now - last.at <= TWO_URLS
+
+
+def _meaning_of_answer(answer: Response, reading: Reading | None) -> Meaning:
+    status = answer.status
+    if status == 304:
+        return Unchanged("304") if answer.conditional else Failed("304 to a question without validators", reread=True)
+    if status in REFUSALS:
+        return Refused(f"{status} from the server")
+    if status == 410:
+        return Failed("410 gone", gone=True)
+    if status not in (200, 203):
+        return Failed(f"{status} from the server", reread=status < 300)
+    match reading:
+        case None:
+            return Unchanged("the same bytes")
+        case NotRecognised(reason=reason, start=start):
+            return Failed(f"{reason}: {start}" if start else reason, reread=True)
+        case Document():
+            validators = Validators(answer.headers.get("etag"), answer.headers.get("last-modified"), answer.url)
+            given = validators.etag is not None or validators.last_modified is not None
+            return Read(reading, validators if given else None, body_hash(answer.body))
+        case _:
+            assert_never(reading)

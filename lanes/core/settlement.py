@@ -1,0 +1,295 @@
+"""The settle decision: from a judged answer to everything that is written down (DESIGN 4, steps 4 and 5).
+
+Owns what follows from a meaning: schedule, counters, validators, waits, which Chapters are stored and which are news.  Refuses to own:
+writing it.  Must never break: a failure or a refusal never writes content and never brings a fetch forward.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import assert_never
+
+from lanes.core import pace, schedule
+from lanes.core.chapters import NO_HINTS, Document, Hints, Item, distinct, guids_lie
+from lanes.core.claim import Claim, Validators
+from lanes.core.outcome import AskedToWait, Blocked, Failed, Judgement, Label, PutBack, Read, Refused, Unchanged
+from lanes.core.pace import HostPace
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the database knows of the identities of one document: those it has, and whether the Series has any at all."""
+
+    identities: frozenset[bytes] = frozenset()
+    any: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NewChapter:
+    """A Chapter to be stored; `announced` when it is news and neither first sight nor back-fill."""
+
+    item: Item
+    identities: tuple[bytes, ...]
+    announced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Until when something waits, and why, in words."""
+
+    until: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """Everything a settled Poll writes.  `validators` None keeps what is stored; `forget` drops it (the next Poll is unconditional).
+
+    `chapters` are in document order; `seen` are the further identities of Chapters already known.
+    """
+
+    label: Label
+    detail: str | None
+    next_check_at: datetime
+    rest: timedelta | None
+    host: HostPace
+    failures: int = 0
+    refusals: int = 0
+    good: bool = False
+    gone: bool = False
+    forget: bool = False
+    unconditional: bool = False
+    validators: Validators | None = None
+    body_hash: bytes | None = None
+    document: Document | None = None
+    hints: Hints = NO_HINTS
+    guid_alone: bool = True
+    chapters: tuple[NewChapter, ...] = ()
+    seen: tuple[bytes, ...] = ()
+    series_wait: Wait | None = None
+    host_wait: Wait | None = None
+    unavailable_url: bytes | None = None
+    changed: dict[str, list[object]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """The values a decision takes from around it: `now`, a random number 0 to 1, the registry's Rest (None on `feeds`), the pace of the
+    host that answered, the answer's latency, and whether the question carried no validators."""
+
+    now: datetime
+    chance: float
+    site_rest: timedelta | None
+    host: HostPace
+    latency: timedelta | None = None
+    unconditional: bool = False
+
+
+def decide(claim: Claim, judged: Judgement, known: Known, around: Circumstances) -> Settlement:
+    """The settlement of one judged answer; a PutBack is not one and must not come here."""
+    host = pace.after(around.host, judged.signal, around.latency)
+    series_wait = _retry_after(judged, around.now) if judged.retry_after is not None else None
+    match judged.meaning:
+        case Unchanged(how=how):
+            settled = _good(claim, judged, around, host, Label.UNCHANGED, how)
+        case Read():
+            settled = _document(claim, judged, judged.meaning, known, around, host)
+        case Failed(detail=detail, gone=gone, reread=reread):
+            settled = _failed(claim, around, host, Label.FAILED, detail, gone=gone, forget=reread)
+        case Refused(detail=detail):
+            settled = _refused(claim, around, host, detail)
+            series_wait = _later(series_wait, settled.series_wait)
+        case AskedToWait():
+            settled, series_wait = _asked_to_wait(claim, judged, judged.meaning, around, host, series_wait)
+        case Blocked(detail=detail):
+            settled = _held_back(claim, around, host, Label.BLOCKED, detail)
+            series_wait = Wait(around.now + schedule.DISALLOWED, detail)
+        case PutBack():
+            raise ValueError("a Poll that was put back is not settled")
+        case _:
+            assert_never(judged.meaning)
+    return _with(settled, series_wait, judged, claim, around)
+
+
+def _rest(claim: Claim, around: Circumstances) -> timedelta:
+    if claim.rest is not None:
+        return claim.rest
+    return around.site_rest if around.site_rest is not None else schedule.INITIAL
+
+
+def _good(
+    claim: Claim, judged: Judgement, around: Circumstances, host: HostPace, label: Label, detail: str | None
+) -> Settlement:
+    hints = _slowed(claim.hints, judged.max_age)
+    rest, due = _adapted(claim, around, hints, new=None if claim.news_from is None else label is Label.NEW)
+    return Settlement(label, detail, due, rest, host, good=True, guid_alone=claim.guid_alone, hints=claim.hints)
+
+
+def _adapted(
+    claim: Claim, around: Circumstances, hints: Hints, *, new: bool | None
+) -> tuple[timedelta | None, datetime]:
+    """The stored interval and the next check after a good answer.  A first sight (`new` None) says nothing about liveliness.
+    Sites without an adaptive schedule are due again by their Rest alone."""
+    if claim.rest is None:
+        return None, claim.claimed_at
+    rest = claim.rest if new is None else schedule.shortened(claim.rest) if new else schedule.lengthened(claim.rest)
+    return rest, schedule.next_check(claim.claimed_at, rest, hints, series_id=claim.series_id, chance=around.chance)
+
+
+def _slowed(hints: Hints, max_age: timedelta | None) -> Hints:
+    every = max((each for each in (hints.every, max_age) if each is not None), default=None)
+    return Hints(every, hints.skip_hours, hints.skip_days)
+
+
+def _document(
+    claim: Claim, judged: Judgement, read: Read, known: Known, around: Circumstances, host: HostPace
+) -> Settlement:
+    document = read.document
+    guid_alone = claim.guid_alone and not guids_lie(document.items)
+    items = distinct(document.items, guid_alone=guid_alone)
+    if not items and known.any:
+        return _failed(claim, around, host, Label.EMPTY, "no Chapter where some were known", forget=True)
+    fresh = [(item, ids) for item, ids in items if known.identities.isdisjoint(ids)]
+    oldest = _oldest_known(items, known, around.now)
+    chapters = tuple(
+        NewChapter(item, ids, announced=claim.news_from is not None and not _back_fill(item, oldest))
+        for item, ids in fresh
+    )
+    hints = _slowed(document.hints, judged.max_age)
+    first_sight = claim.news_from is None
+    rest, due = _adapted(claim, around, hints, new=None if first_sight else bool(chapters))
+    return Settlement(
+        Label.NEW if chapters else Label.UNCHANGED,
+        "first sight" if first_sight else None,
+        due,
+        rest,
+        host,
+        good=True,
+        validators=read.validators,
+        forget=read.validators is None,
+        body_hash=read.body_hash,
+        document=document,
+        hints=hints,
+        guid_alone=guid_alone,
+        chapters=chapters,
+        seen=tuple(identity for _, ids in items for identity in ids if identity not in known.identities),
+    )
+
+
+def _oldest_known(items: tuple[tuple[Item, tuple[bytes, ...]], ...], known: Known, now: datetime) -> datetime | None:
+    """The date of the oldest already known item of the same document; dates in the future take no part."""
+    dates = (
+        item.published_at
+        for item, ids in items
+        if item.published_at is not None and item.published_at <= now and not known.identities.isdisjoint(ids)
+    )
+    return min(dates, default=None)
+
+
+def _back_fill(item: Item, oldest_known: datetime | None) -> bool:
+    return oldest_known is not None and item.published_at is not None and item.published_at < oldest_known
+
+
+def _failed(
+    claim: Claim,
+    around: Circumstances,
+    host: HostPace,
+    label: Label,
+    detail: str,
+    *,
+    gone: bool = False,
+    forget: bool = False,
+) -> Settlement:
+    failures = claim.failures + 1
+    wait = schedule.after_failure(_rest(claim, around), failures)
+    due = schedule.next_check(claim.claimed_at, wait, claim.hints, series_id=claim.series_id, chance=around.chance)
+    return Settlement(
+        label,
+        detail,
+        due,
+        claim.rest,
+        host,
+        failures=failures,
+        refusals=claim.refusals,
+        gone=gone,
+        forget=forget,
+        guid_alone=claim.guid_alone,
+        hints=claim.hints,
+    )
+
+
+def _held_back(claim: Claim, around: Circumstances, host: HostPace, label: Label, detail: str) -> Settlement:
+    """Neither good nor a failure: interval and counters stay, the next check is a Rest away."""
+    due = schedule.next_check(
+        claim.claimed_at, _rest(claim, around), claim.hints, series_id=claim.series_id, chance=around.chance
+    )
+    return Settlement(
+        label,
+        detail,
+        due,
+        claim.rest,
+        host,
+        failures=claim.failures,
+        refusals=claim.refusals,
+        guid_alone=claim.guid_alone,
+        hints=claim.hints,
+    )
+
+
+def _refused(claim: Claim, around: Circumstances, host: HostPace, detail: str) -> Settlement:
+    held = _held_back(claim, around, host, Label.REFUSED, detail)
+    refusals = claim.refusals + 1
+    wait = Wait(around.now + schedule.after_refusal(refusals), f"its URL was refused: {detail}")
+    return replace(held, refusals=refusals, series_wait=wait)
+
+
+def _asked_to_wait(
+    claim: Claim,
+    judged: Judgement,
+    meaning: AskedToWait,
+    around: Circumstances,
+    host: HostPace,
+    series_wait: Wait | None,
+) -> tuple[Settlement, Wait | None]:
+    held = _held_back(claim, around, host, Label.WAIT, meaning.detail)
+    if not meaning.whole_host:
+        return held, series_wait
+    wait = judged.retry_after if judged.retry_after is not None else host.pace
+    return replace(held, host_wait=Wait(around.now + wait, f"the host asked to wait: {meaning.detail}")), None
+
+
+def _retry_after(judged: Judgement, now: datetime) -> Wait | None:
+    return (
+        None if judged.retry_after is None else Wait(now + judged.retry_after, "the Site asked to wait (Retry-After)")
+    )
+
+
+def _later(one: Wait | None, other: Wait | None) -> Wait | None:
+    waits = [wait for wait in (one, other) if wait is not None]
+    return max(waits, key=lambda wait: wait.until, default=None)
+
+
+def _with(
+    settled: Settlement, series_wait: Wait | None, judged: Judgement, claim: Claim, around: Circumstances
+) -> Settlement:
+    whole = replace(
+        settled, series_wait=series_wait, unavailable_url=judged.unavailable_url, unconditional=around.unconditional
+    )
+    return replace(whole, changed=_changed(whole, claim, around))
+
+
+def _changed(settled: Settlement, claim: Claim, around: Circumstances) -> dict[str, list[object]]:
+    """What the Poll changes and what stood there before, for the poll record (durations in seconds)."""
+    pairs: dict[str, tuple[object, object]] = {
+        "failures": (claim.failures, settled.failures),
+        "refusals": (claim.refusals, settled.refusals),
+        "rest": (_seconds(claim.rest), _seconds(settled.rest)),
+        "host pace": (_seconds(around.host.pace), _seconds(settled.host.pace)),
+        "host backoffs": (around.host.backoffs, settled.host.backoffs),
+    }
+    return {name: list(pair) for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def _seconds(duration: timedelta | None) -> float | None:
+    return None if duration is None else duration.total_seconds()

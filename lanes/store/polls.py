@@ -1,0 +1,356 @@
+"""What a Lane says to the database: claim, settle, put back, and what a fetch asks for on its way.
+
+Owns the translation between rows and the values of `lanes.core`.  Refuses to own: any decision.  Must never break: one verb is one
+transaction, and none is open during a network call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from lanes.core.answer import Resume, Sent
+from lanes.core.chapters import NO_HINTS, Hints
+from lanes.core.claim import Claim, Trigger, Unavailable, Validators
+from lanes.core.outcome import PutBack
+from lanes.core.pace import ADDRESS_PACE, HostPace
+from lanes.core.settlement import Known, Settlement
+from lanes.store.pool import Connection, Database, named_sql
+
+_SQL = named_sql("polling")
+_ALWAYS = datetime.min
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A Poll for an idle slot.  `ready_at` is where its host stood in the queue: the next claim's scan may start there."""
+
+    claim: Claim
+    ready_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class AskAgain:
+    """Nothing was claimed, but a hint was mended (or, `clock_went_back`, must be): ask again at once."""
+
+    clock_went_back: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """Nothing can be claimed for `wait`, as far as the database knows; None: until something changes."""
+
+    wait: timedelta | None
+
+
+Turn = Claimed | AskAgain | Nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Trail:
+    """Which hosts a Poll entered (ids), which one answered, and the requests it wrote with the host interval in force for each."""
+
+    host_id: int
+    hosts: tuple[int, ...]
+    requests: tuple[Sent, ...]
+    paces: tuple[timedelta, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """A hop's host: go on (`wait` None) or come back in `wait`."""
+
+    host_id: int
+    pace: HostPace
+    address: str | None
+    wait: timedelta | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gauges:
+    """The row-derived gauges of one Lane.  Durations are None where nothing is due, held or pending."""
+
+    eligible: int
+    due: int
+    held: int
+    behind: timedelta | None
+    oldest_held: timedelta | None
+    oldest_pending: timedelta | None
+
+
+class PollStore:
+    """The rows of one Site, as its Lane on one machine uses them."""
+
+    def __init__(self, database: Database, site: str, machine: str) -> None:
+        self._database, self.site, self._machine = database, site, machine
+
+    def enrol(self) -> None:
+        """Makes sure that the Site has its row, and the poll record its partitions; notes the clock."""
+        with self._database.connection() as connection:
+            _SQL.enrol(connection, site=self.site)
+            self._keep_house(connection)
+
+    def keep_house(self) -> None:
+        """What each Lane does once a minute: the clock seen, the poll record's next partitions made."""
+        with self._database.connection() as connection:
+            self._keep_house(connection)
+
+    def _keep_house(self, connection: Connection) -> None:
+        _SQL.see_clock(connection)
+        _SQL.make_partitions(connection)
+
+    def claim(self, lease: timedelta, rest: timedelta | None, after: datetime | None) -> Turn:
+        """One Series for one idle slot.  `after` bounds the scan from below (None: from the start)."""
+        with self._database.connection() as connection:
+            row = _SQL.claim(
+                connection,
+                site=self.site,
+                rest=rest,
+                lease=lease,
+                machine=self._machine,
+                address_pace=ADDRESS_PACE,
+                after=_infinite(after),
+            )
+        match row.verdict:
+            case "claimed":
+                return Claimed(_claim_of(row), row.host_ready_at)
+            case "none":
+                return Nothing(row.wait)
+            case verdict:
+                return AskAgain(clock_went_back=verdict == "clock")
+
+    def shift_back(self) -> timedelta | None:
+        """Shifts every stored instant of pace back by as much as the clock went back; None where another process did."""
+        with self._database.connection() as connection:
+            shifted: timedelta | None = _SQL.shift_back(connection)
+            return shifted
+
+    def settle(self, claim: Claim, settled: Settlement, trail: Trail) -> bool:
+        """Ends a Poll that found no Chapters to store.  False: its lease had run out, and only what slows was written."""
+        with self._database.connection() as connection:
+            return self._settle(connection, claim, settled, trail, new=len(settled.chapters))
+
+    def settle_document(
+        self, claim: Claim, identities: list[bytes], decide: Callable[[Known], Settlement], trail: Trail
+    ) -> tuple[bool, Settlement]:
+        """Ends a Poll whose document was read: asks which `identities` are known, lets `decide` say what is new, stores it.
+
+        One transaction.  The database resolves conflicts: what was really inserted is what is new.
+        """
+        with self._database.transaction() as connection:
+            held = _SQL.hold(connection, series_id=claim.series_id, token=claim.token, hosts=list(trail.hosts))
+            known = _known(connection, claim.series_id, identities)
+            settled = decide(known)
+            new = _keep(connection, claim.series_id, settled) if held else 0
+            self._settle(connection, claim, settled, trail, new=new)
+            return held, settled
+
+    def _settle(self, connection: Connection, claim: Claim, settled: Settlement, trail: Trail, *, new: int) -> bool:
+        held: bool = _SQL.settle(connection, **_settle_row(claim, settled, trail, new), **self._record(claim, trail))
+        return held
+
+    def put_back(self, claim: Claim, why: PutBack, trail: Trail, queue_host_id: int | None = None) -> bool:
+        """Puts a Poll back; `queue_host_id` is the host it queues under while it has somewhere to resume."""
+        with self._database.connection() as connection:
+            held: bool = _SQL.put_back(
+                connection,
+                wait=why.wait,
+                reason=why.reason,
+                address=why.address,
+                resume=None if why.resume is None else Jsonb(_resume_row(why.resume)),
+                queue_host_id=queue_host_id,
+                sent=bool(trail.requests),
+                **self._record(claim, trail),
+            )
+            return held
+
+    def take_address(self, host_id: int, address: str) -> timedelta | None:
+        """A slot of an address that is new or changed for its host; else how long until its bucket opens."""
+        with self._database.connection() as connection:
+            wait: timedelta | None = _SQL.take_address(
+                connection, host_id=host_id, address=address, address_pace=ADDRESS_PACE
+            )
+            return wait
+
+    def enter(self, host: str, token: UUID, lease_until: datetime) -> Entered:
+        """The next hop's host, its `busy_until` taken and its buckets spent as a claim does."""
+        with self._database.connection() as connection:
+            row = _SQL.enter(
+                connection, site=self.site, host=host, token=token, lease_until=lease_until, address_pace=ADDRESS_PACE
+            )
+        pace = HostPace(row.pace, row.latency, row.backoffs)
+        return Entered(row.host_id, pace, _text(row.address), row.wait, row.reason or "")
+
+    def move_buckets(self, host_id: int, address: str, sent_at: datetime) -> None:
+        """A request that is written late moves the buckets it spends to its own instant, before it is written."""
+        with self._database.connection() as connection:
+            _SQL.move_buckets(connection, host_id=host_id, address=address, sent_at=sent_at, address_pace=ADDRESS_PACE)
+
+    def gauges(self, rest: timedelta | None) -> Gauges:
+        """Counts and ages for the metrics; reads every eligible Series of the Site once."""
+        with self._database.connection() as connection:
+            row = _SQL.gauges(connection, site=self.site, rest=rest)
+        return Gauges(row.eligible, row.due, row.held, row.behind, row.oldest_held, row.oldest_pending)
+
+    def _record(self, claim: Claim, trail: Trail) -> dict[str, Any]:
+        hops = trail.requests or (None,)
+        paces = trail.paces or (claim.host_pace,)
+        return {
+            "series_id": claim.series_id,
+            "token": claim.token,
+            "hosts": list(trail.hosts),
+            "claimed_at": claim.claimed_at,
+            "site": self.site,
+            "machine": self._machine,
+            "trigger": claim.trigger.value,
+            "address_pace": ADDRESS_PACE,
+            "hop_hosts": [claim.host if hop is None else hop.host for hop in hops],
+            "hop_addresses": [claim.address if hop is None else hop.address for hop in hops],
+            "hop_sents": [None if hop is None else hop.sent_at for hop in hops],
+            "hop_statuses": [None if hop is None else hop.status for hop in hops],
+            "hop_bytes": [0 if hop is None else hop.wire_bytes for hop in hops],
+            "hop_paces": list(paces),
+        }
+
+
+def _known(connection: Connection, series_id: int, identities: list[bytes]) -> Known:
+    row = _SQL.known(connection, series_id=series_id, identities=[UUID(bytes=each) for each in identities])
+    return Known(frozenset(each.bytes for each in row.known), row.any_known)
+
+
+def _keep(connection: Connection, series_id: int, settled: Settlement) -> int:
+    """Identities first; a Chapter is stored when all of its identities were really new.  Returns how many were."""
+    if not settled.seen:
+        return 0
+    rows = _SQL.keep_identities(
+        connection, series_id=series_id, identities=[UUID(bytes=each) for each in set(settled.seen)]
+    )
+    inserted = {row.identity.bytes for row in rows}
+    fresh = [chapter for chapter in settled.chapters if inserted.issuperset(chapter.identities)]
+    if fresh:
+        _SQL.keep_chapters(
+            connection,
+            series_id=series_id,
+            titles=[chapter.item.title for chapter in fresh],
+            urls=[chapter.item.link for chapter in fresh],
+            published=[chapter.item.published_at for chapter in fresh],
+            approximate=[chapter.item.approximate for chapter in fresh],
+            announced=[chapter.announced for chapter in fresh],
+            volumes=[chapter.item.volume for chapter in fresh],
+            numbers=[chapter.item.number for chapter in fresh],
+            labels=[chapter.item.label for chapter in fresh],
+        )
+    return len(fresh)
+
+
+def _settle_row(claim: Claim, settled: Settlement, trail: Trail, new: int) -> dict[str, Any]:
+    document, validators, hints = settled.document, settled.validators, settled.hints
+    return {
+        "host_id": trail.host_id,
+        "next_check_at": settled.next_check_at,
+        "rest": settled.rest,
+        "failures": settled.failures,
+        "failure": settled.detail if settled.failures > claim.failures else None,
+        "refusals": settled.refusals,
+        "good": settled.good,
+        "gone": settled.gone,
+        "validators": "forget" if settled.forget else "replace" if validators else "keep",
+        "etag": validators and validators.etag,
+        "last_modified": validators and validators.last_modified,
+        "validators_url": validators and validators.url,
+        "body_hash": settled.body_hash,
+        "unconditional": settled.unconditional,
+        "hint_every": hints.every,
+        "hint_skip_hours": sum(1 << hour for hour in hints.skip_hours),
+        "hint_skip_days": sum(1 << day for day in hints.skip_days),
+        "found": document is not None,
+        "title": document and document.title,
+        "home": document and document.home,
+        "lifecycle": "finished" if document and document.finished else None,
+        "guid_alone": settled.guid_alone,
+        "url": None,
+        "series_wait_until": settled.series_wait and settled.series_wait.until,
+        "series_wait_reason": settled.series_wait and settled.series_wait.reason,
+        "pace": settled.host.pace,
+        "backoffs": settled.host.backoffs,
+        "latency": settled.host.latency,
+        "unavailable_url": settled.unavailable_url,
+        "host_wait_until": settled.host_wait and settled.host_wait.until,
+        "host_wait_reason": settled.host_wait and settled.host_wait.reason,
+        "outcome": settled.label.value,
+        "new_chapters": new,
+        "detail": settled.detail,
+        "changed": Jsonb(settled.changed),
+    }
+
+
+def _claim_of(row: Any) -> Claim:
+    validators = None
+    if row.validators_url is not None:
+        validators = Validators(row.etag, row.last_modified, row.validators_url)
+    return Claim(
+        series_id=row.series_id,
+        key=row.key,
+        token=row.token,
+        trigger=Trigger(row.trigger),
+        claimed_at=row.claimed_at,
+        url=row.url,
+        host_id=row.host_id,
+        host=row.host,
+        host_pace=row.host_pace,
+        pace=HostPace(row.pace, row.latency, row.backoffs),
+        address=_text(row.address),
+        dial=_text(row.retry_address),
+        resume=None if row.resume is None else _resume_of(row.resume),
+        validators=validators,
+        body_hash=row.body_hash,
+        unconditional_at=row.unconditional_at,
+        rest=row.rest,
+        failures=row.failures,
+        refusals=row.refusals,
+        failing_since=row.failing_since,
+        good_at=row.good_at,
+        news_from=row.news_from,
+        guid_alone=row.guid_alone,
+        hints=_hints_of(row),
+        discovering=row.discovering,
+        abandoned=row.abandoned,
+        unavailable=None if row.unavailable_url is None else Unavailable(row.unavailable_url, row.unavailable_at),
+    )
+
+
+def _hints_of(row: Any) -> Hints:
+    if row.hint_every is None and not row.hint_skip_hours and not row.hint_skip_days:
+        return NO_HINTS
+    hours = frozenset(hour for hour in range(24) if row.hint_skip_hours >> hour & 1)
+    days = frozenset(day for day in range(7) if row.hint_skip_days >> day & 1)
+    return Hints(row.hint_every, hours, days)
+
+
+def _resume_row(resume: Resume) -> dict[str, Any]:
+    return {
+        "url": resume.url,
+        "hops": resume.hops,
+        "permanent": resume.permanent,
+        "cookies": [list(cookie) for cookie in resume.cookies],
+        "seen": list(resume.seen),
+    }
+
+
+def _resume_of(row: dict[str, Any]) -> Resume:
+    cookies = tuple((str(a), str(b), str(c)) for a, b, c in row["cookies"])
+    return Resume(row["url"], row["hops"], row["permanent"], cookies, tuple(row["seen"]))
+
+
+def _text(address: Any) -> str | None:
+    return None if address is None else str(address)
+
+
+def _infinite(after: datetime | None) -> Any:
+    return "-infinity" if after is None else after

@@ -1,0 +1,122 @@
+-- What a Lane says to the database.  The decisions themselves are the functions of rules/.
+
+-- name: enrol(site)!
+-- A Site's row of shared facts.
+INSERT INTO lanes.lanes (site) VALUES (:site) ON CONFLICT DO NOTHING;
+
+-- name: claim(site, rest, lease, machine, address_pace, after)^
+-- One Series for one idle slot.
+SELECT * FROM lanes.claim(:site, :rest, :lease, :machine, :address_pace, :after);
+
+-- name: known(series_id, identities)^
+-- Which of these identities the Series has, and whether it has any at all.
+SELECT array(SELECT identity FROM lanes.identities WHERE series_id = :series_id AND identity = ANY (:identities)) AS known,
+       EXISTS (SELECT FROM lanes.identities WHERE series_id = :series_id) AS any_known;
+
+-- name: hold(series_id, token, hosts)$
+-- Locks what a Poll touches; whether its lease still holds.
+SELECT lanes.hold(:series_id, :token, :hosts);
+
+-- name: keep_identities(series_id, identities)
+-- Identities first: those really inserted are the ones that were new.
+INSERT INTO lanes.identities (series_id, identity) SELECT :series_id, unnest(:identities::uuid[]) ON CONFLICT DO NOTHING
+RETURNING identity;
+
+-- name: keep_chapters(series_id, titles, urls, published, approximate, announced, volumes, numbers, labels)!
+-- The Chapters whose identities were all new.
+INSERT INTO lanes.chapters (series_id, found_at, title, url, published_at, approximate, announced, volume, number, label)
+SELECT :series_id, lanes.now(), c.*
+FROM unnest(:titles::text[], :urls::text[], :published::timestamptz[], :approximate::boolean[], :announced::boolean[],
+            :volumes::text[], :numbers::text[], :labels::text[]) WITH ORDINALITY
+     AS c (title, url, published_at, approximate, announced, volume, number, label, n)
+ORDER BY n DESC;
+
+-- name: settle$
+-- Ends a Poll and records its requests, in one transaction; whether its lease still held.
+WITH settled AS MATERIALIZED (
+    SELECT lanes.settle(
+        :series_id, :token, :host_id, :hosts,
+        :next_check_at, :rest, :failures, :failure, :refusals, :good, :gone,
+        :validators, :etag, :last_modified, :validators_url, :body_hash, :unconditional,
+        :hint_every, :hint_skip_hours, :hint_skip_days,
+        :title, :home, :lifecycle, :guid_alone, :url, :found,
+        :series_wait_until, :series_wait_reason,
+        :pace, :backoffs, :latency, :unavailable_url,
+        :host_wait_until, :host_wait_reason) AS held
+), recorded AS (
+    INSERT INTO lanes.polls (
+        claimed_at, token, hop, series_id, site, host, address, machine, trigger, sent_at, ended_at, outcome, status, wire_bytes,
+        new_chapters, detail, host_pace, address_pace, host_wait_until, series_wait_until, changed)
+    SELECT :claimed_at, :token, r.hop - 1, :series_id, :site, r.host, r.address, :machine, :trigger, r.sent_at, lanes.now(),
+           CASE WHEN r.hop = cardinality(:hop_hosts::text[]) THEN :outcome ELSE 'redirected' END, r.status, r.wire_bytes,
+           CASE WHEN r.hop = cardinality(:hop_hosts::text[]) THEN :new_chapters ELSE 0 END,
+           CASE WHEN r.hop = cardinality(:hop_hosts::text[]) THEN concat_ws('; ', :detail::text, CASE WHEN NOT held THEN 'too late' END) END,
+           r.pace, :address_pace,
+           CASE WHEN r.hop = cardinality(:hop_hosts::text[]) THEN :host_wait_until::timestamptz END,
+           CASE WHEN r.hop = cardinality(:hop_hosts::text[]) THEN :series_wait_until::timestamptz END,
+           CASE WHEN r.hop = cardinality(:hop_hosts::text[]) THEN :changed::jsonb ELSE '{}' END
+    FROM settled, unnest(:hop_hosts::text[], :hop_addresses::inet[], :hop_sents::timestamptz[], :hop_statuses::smallint[],
+                         :hop_bytes::integer[], :hop_paces::interval[]) WITH ORDINALITY
+         AS r (host, address, sent_at, status, wire_bytes, pace, hop)
+    ON CONFLICT DO NOTHING
+)
+SELECT held FROM settled;
+
+-- name: put_back$
+-- Puts a Poll back and records what it sent, if anything; whether its lease still held.
+WITH put AS MATERIALIZED (
+    SELECT lanes.put_back(:series_id, :token, :hosts, :wait, :reason, :address, :resume, :queue_host_id, :sent) AS held
+), recorded AS (
+    INSERT INTO lanes.polls (
+        claimed_at, token, hop, series_id, site, host, address, machine, trigger, sent_at, ended_at, outcome, status, wire_bytes,
+        detail, host_pace, address_pace)
+    SELECT :claimed_at, :token, r.hop - 1, :series_id, :site, r.host, r.address, :machine, :trigger, r.sent_at, lanes.now(),
+           CASE WHEN r.hop = cardinality(:hop_hosts::text[]) THEN 'put back' ELSE 'redirected' END, r.status, r.wire_bytes,
+           CASE WHEN r.hop = cardinality(:hop_hosts::text[]) THEN :reason END, r.pace, :address_pace
+    FROM put, unnest(:hop_hosts::text[], :hop_addresses::inet[], :hop_sents::timestamptz[], :hop_statuses::smallint[],
+                     :hop_bytes::integer[], :hop_paces::interval[]) WITH ORDINALITY
+         AS r (host, address, sent_at, status, wire_bytes, pace, hop)
+    ON CONFLICT DO NOTHING
+)
+SELECT held FROM put;
+
+-- name: take_address(host_id, address, address_pace)$
+-- A slot of a new or changed address before it is dialled; null: go on.
+SELECT lanes.take_address(:host_id, :address, :address_pace);
+
+-- name: enter(site, host, token, lease_until, address_pace)^
+-- The next hop's host, its buckets spent as a claim spends them.
+SELECT * FROM lanes.enter(:site, :host, :token, :lease_until, :address_pace);
+
+-- name: move_buckets(host_id, address, sent_at, address_pace)$
+-- A request written late moves its buckets first.
+SELECT lanes.sent(:host_id, :address, :sent_at, :address_pace);
+
+-- name: see_clock()$
+-- What each Lane does at start and once a minute.
+SELECT lanes.see_clock();
+
+-- name: shift_back()$
+-- The clock went back: shift what is stored; null where somebody did already.
+SELECT lanes.shift_back();
+
+-- name: make_partitions()$
+-- Today's and the next days' partitions of the poll record.
+SELECT lanes.make_partitions();
+
+-- name: gauges(site, rest)^
+-- The row-derived gauges of a Lane, computed per pass and never per scrape.
+SELECT count(*) AS eligible,
+       count(*) FILTER (WHERE due AND NOT held) AS due,
+       count(*) FILTER (WHERE due AND held) AS held,
+       max(lanes.now() - due_at) FILTER (WHERE due AND NOT held) AS behind,
+       max(lanes.now() - due_at) FILTER (WHERE due AND held) AS oldest_held,
+       max(lanes.now() - force_poll_at) FILTER (WHERE turn = 0) AS oldest_pending
+FROM (
+    SELECT s.force_poll_at, s.turn, lanes.due_at(s, :rest) AS due_at, lanes.due(s, :rest, lanes.now()) IS NOT NULL AS due,
+           (l.paused_at IS NOT NULL OR coalesce(l.refused_until > lanes.now(), false)
+            OR coalesce(s.not_before > lanes.now(), false) OR h.not_before > lanes.now()) AS held
+    FROM lanes.series s JOIN lanes.hosts h ON h.id = s.queue_host_id JOIN lanes.lanes l ON l.site = s.site
+    WHERE s.site = :site AND s.tier = 'poll' AND s.url <> '' AND s.bookmarks > 0
+      AND s.paused_at IS NULL AND s.retired_at IS NULL AND s.lifecycle <> 'finished'
+) x;
