@@ -25,10 +25,10 @@ OLDEST_POSTGRES = 15  # NULLS NOT DISTINCT, and what the tests were run on
 POLL_SCHEMA = 2.0  # seconds between two looks while waiting for `lanes migrate`
 
 _DROP_RULES = """
-DO $$ DECLARE f record; BEGIN
-    FOR f IN SELECT p.oid::regprocedure AS name FROM pg_proc p
-             WHERE p.pronamespace = 'lanes'::regnamespace AND p.proname NOT IN ('now', 'later', 'bucket')
-    LOOP EXECUTE 'DROP FUNCTION ' || f.name || ' CASCADE'; END LOOP;
+DO $$ DECLARE every text; BEGIN
+    SELECT string_agg(p.oid::regprocedure::text, ', ') INTO every FROM pg_proc p
+    WHERE p.pronamespace = 'lanes'::regnamespace AND p.proname NOT IN ('now', 'later', 'bucket');
+    IF every IS NOT NULL THEN EXECUTE 'DROP FUNCTION ' || every || ' CASCADE'; END IF;
 END $$
 """
 
