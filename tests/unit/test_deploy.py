@@ -1,0 +1,101 @@
+"""The files an owner deploys say what the code says: settings, processes, scrape targets, packages."""
+
+from __future__ import annotations
+
+import configparser
+import re
+from pathlib import Path
+
+from lanes.settings import PROCESS_NUMBERS, TABLE, Settings
+from lanes.sites import SITES
+
+ROOT = Path(__file__).parents[2]
+ONCE = {"postgres", "migrate"}
+"""Programs that serve no metrics: Postgres itself, and one that ends."""
+
+
+def read_config(name: str) -> configparser.RawConfigParser:
+    config = configparser.RawConfigParser(inline_comment_prefixes=(";",), strict=True)
+    config.read_string((ROOT / name).read_text(encoding="utf-8"))
+    return config
+
+
+def programs() -> dict[str, dict[str, str]]:
+    config = read_config("supervisord.conf")
+    return {
+        section.removeprefix("program:"): dict(config[section])
+        for section in config.sections()
+        if section.startswith("program:")
+    }
+
+
+def test_the_example_environment_holds_every_setting_with_its_default_and_its_words() -> None:
+    text = (ROOT / "deploy/lanes.env.example").read_text(encoding="utf-8")
+    assert re.findall(r"^#?(\w+)=(.*)$", text, flags=re.MULTILINE) == [
+        (setting.name, setting.default) for setting in TABLE
+    ]
+    words = " ".join(line.removeprefix("#").strip() for line in text.splitlines())
+    assert [setting.name for setting in TABLE if setting.help not in words] == []
+
+
+def test_supervisord_runs_one_lane_for_each_registered_site() -> None:
+    lanes = {name: program["command"] for name, program in programs().items() if name.startswith("lane-")}
+    assert lanes == {f"lane-{site.name}": f"%(here)s/.venv/bin/lanes lane {site.name}" for site in SITES}
+
+
+def test_every_running_program_has_a_number_of_its_own() -> None:
+    assert set(PROCESS_NUMBERS) == set(programs()) - ONCE
+    assert len(set(PROCESS_NUMBERS.values())) == len(PROCESS_NUMBERS)
+
+
+def test_prometheus_scrapes_every_running_program_on_its_port() -> None:
+    text = (ROOT / "deploy/prometheus.yml").read_text(encoding="utf-8")
+    scraped = re.findall(r'- targets: \["([^"]+)"\]\n\s+labels:\n\s+program: (\S+)', text)
+    settings = Settings.load({})
+    ports = {
+        name: f"{settings.metrics_bind}:{settings.metrics_port_of(name)}" for name in programs() if name not in ONCE
+    }
+    assert {program: target for target, program in scraped} == ports
+    assert len(scraped) == len(ports) == text.count("targets:")
+
+
+def test_a_lane_gets_longer_to_stop_than_a_fetch_may_take() -> None:
+    """DESIGN 4: a plain fetch has a deadline of 60 s."""
+    assert [
+        name for name, program in programs().items() if name.startswith("lane-") and int(program["stopwaitsecs"]) <= 60
+    ] == []
+
+
+def test_every_package_of_the_tree_is_shipped() -> None:
+    found = {
+        ".".join(init.parent.relative_to(ROOT).parts)
+        for top in ("lanes", "browser_sidecar")
+        for init in (ROOT / top).rglob("__init__.py")
+    }
+    assert set(read_config("setup.cfg")["options"]["packages"].split()) == found
+
+
+def test_every_sql_file_of_the_tree_is_shipped() -> None:
+    config = read_config("setup.cfg")["options.package_data"]
+    shipped = {
+        file
+        for package, globs in config.items()
+        for glob in globs.split()
+        for file in (ROOT / package.replace(".", "/")).glob(glob)
+    }
+    assert {file.resolve() for file in (ROOT / "migrations").glob("*.sql")} <= {file.resolve() for file in shipped}
+    assert set((ROOT / "lanes/store").rglob("*.sql")) <= shipped
+
+
+def test_every_dependency_has_its_tested_version() -> None:
+    pinned = {
+        re.split("==", line)[0].lower() for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line
+    }
+    config = read_config("setup.cfg")
+    wanted = config["options"]["install_requires"] + "".join(config["options.extras_require"].values())
+    names = {
+        re.split(r"[\[>=;]", line)[0].strip().lower()
+        for line in wanted.splitlines()
+        if line.strip() and not line.startswith("lanes[")
+    }
+    assert {name.replace("-", "_") for name in names} - {"lanes"} <= {name.replace("-", "_") for name in pinned}
