@@ -1,0 +1,105 @@
+"""The tolerant reader: feedparser, for every feed that is not well-formed or not of the ordinary kind.
+
+Owns making such a document safe to parse and finding what feedparser found.  Refuses to own: cleaning and choosing (`feed_raw`).
+Must never break: feedparser gets bytes in UTF-8 without DOCTYPE or entities, never a URL, so it neither dials nor expands.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import feedparser
+
+from lanes.core.chapters import MAX_ITEMS
+from lanes.sites.feed_prolog import Root, without_entities
+from lanes.sites.feed_raw import Link, RawFeed, RawItem
+
+MAX_CHARACTERS = 2 << 20
+"""What is read of a document: feedparser takes seconds for this much, and no ill-formed feed seen is longer."""
+
+_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_ITEM_END = re.compile(r"</(?:[A-Za-z_][\w.-]*:)?(?:item|entry)\s*>", re.IGNORECASE)
+_COMMENT_OR_CDATA = re.compile(r"<!--.*?-->|<!\[CDATA\[.*?\]\]>", re.DOTALL)
+_HEADERS = {"content-type": "application/xml; charset=utf-8"}
+
+
+def _first_items(text: str) -> str:
+    """The document up to its last item that is read, closed again by nobody: the parser copes."""
+    end = 0
+    for count, found in enumerate(_ITEM_END.finditer(text), 1):
+        if found.end() > MAX_CHARACTERS:
+            break
+        end = found.end()
+        if count == MAX_ITEMS:
+            return text[:end]
+    return text if len(text) <= MAX_CHARACTERS else text[: end or MAX_CHARACTERS]
+
+
+def _text(found: Mapping[str, Any], key: str) -> str:
+    value = dict.get(found, key)  # type: ignore[call-overload]  # past feedparser's own get(), which guesses
+    return value if isinstance(value, str) else ""
+
+
+def _links(found: Mapping[str, Any]) -> list[Link]:
+    links = dict.get(found, "links")  # type: ignore[call-overload]
+    if not isinstance(links, list):
+        return []
+    return [(_text(link, "rel"), _text(link, "type").lower(), _text(link, "href")) for link in links]
+
+
+def _markup(found: Mapping[str, Any], kind: Root) -> bool:
+    detail = dict.get(found, "title_detail")  # type: ignore[call-overload]
+    return kind != "feed" or not isinstance(detail, dict) or _text(detail, "type") != "text/plain"
+
+
+def _parts(text: str, group: str, part: str) -> list[str]:
+    """The texts of `<hour>` in `<skipHours>`: feedparser keeps only the last."""
+    found = re.search(rf"<{group}\s*>(.*?)</{group}\s*>", text, re.IGNORECASE | re.DOTALL)
+    return re.findall(rf"<{part}\s*>([^<]*)</{part}\s*>", found[1], re.IGNORECASE) if found else []
+
+
+def _item(found: Mapping[str, Any], kind: Root) -> RawItem:
+    return RawItem(
+        guid=_text(found, "id"),
+        title=_text(found, "title"),
+        markup=_markup(found, kind),
+        links=_links(found),
+        permalink=bool(dict.get(found, "guidislink")),  # type: ignore[call-overload]
+        published=_text(found, "published"),
+        updated=_text(found, "updated"),
+        created=_text(found, "created"),
+        season=_text(found, "itunes_season"),
+        episode=_text(found, "itunes_episode"),
+        episode_type=_text(found, "itunes_episodetype"),
+    )
+
+
+def read_tolerant(text: str, kind: Root) -> RawFeed | None:
+    """What feedparser finds in a document whose root is of `kind`, or None where that is no feed after all.
+
+    Raises EntityBomb, and whatever feedparser raises.
+    """
+    text = _first_items(without_entities(_ILLEGAL.sub("", text)))
+    parsed = feedparser.parse(
+        io.BytesIO(text.encode()), response_headers=dict(_HEADERS), resolve_relative_uris=False, sanitize_html=False
+    )
+    feed = parsed["feed"]
+    if not parsed["entries"] and (kind != "rss" and not parsed["version"]):
+        return None
+    bare = _COMMENT_OR_CDATA.sub("", text) if "skip" in text else ""
+    return RawFeed(
+        kind=kind,
+        title=_text(feed, "title"),
+        markup=_markup(feed, kind),
+        links=_links(feed),
+        ttl=_text(feed, "ttl"),
+        period=_text(feed, "sy_updateperiod"),
+        frequency=_text(feed, "sy_updatefrequency"),
+        skip_hours=_parts(bare, "skipHours", "hour"),
+        skip_days=_parts(bare, "skipDays", "day"),
+        complete=_text(feed, "itunes_complete"),
+        items=[_item(entry, kind) for entry in parsed["entries"][:MAX_ITEMS]],
+    )

@@ -1,0 +1,82 @@
+"""The Site `feeds`: RSS, Atom, RDF, JSON Feed and podcasts, as they are in the wild.
+
+Owns the way from an answer's bytes to a Reading, and its words for what is no feed.  Refuses to own: the readers (`feed_*`).  Must never
+break: no bytes raise, and a page, an error or nothing at all is never an empty feed (DESIGN 4.3).
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+from lanes.core.chapters import Document, NotRecognised, Reading
+from lanes.sites import feed_text
+from lanes.sites.feed_bytes import to_utf8
+from lanes.sites.feed_fast import read_fast
+from lanes.sites.feed_json import read_json
+from lanes.sites.feed_prolog import EntityBomb, root
+from lanes.sites.feed_raw import RawFeed, document
+from lanes.sites.feed_tolerant import read_tolerant
+
+START = 200
+"""Characters of what was no feed that are kept for the owner (CASES D6)."""
+
+_PASSWORD = re.compile(r"<input[^>]{1,500}type\s*=\s*[\"']?password", re.IGNORECASE)
+_LOG_IN_PATHS = (
+    "/login",
+    "/log-in",
+    "/signin",
+    "/sign-in",
+    "/account/login",
+    "/users/login",
+    "/users/sign_in",
+    "/wp-login.php",
+)
+
+
+def _refused(reason: str, text: str) -> NotRecognised:
+    return NotRecognised(reason, feed_text.line(text[: START * 4])[:START])
+
+
+def _page(text: str, url: str) -> NotRecognised:
+    try:
+        path = urlsplit(url).path.rstrip("/").lower()
+    except ValueError:
+        path = ""
+    log_in = path.endswith(_LOG_IN_PATHS) or _PASSWORD.search(text)
+    return _refused("this is a log-in page, not a feed" if log_in else "this is a web page, not a feed", text)
+
+
+def _tolerant(text: str, url: str) -> Reading:
+    kind, name = root(text)
+    if kind is None:
+        if name == "html":
+            return _page(text, url)
+        return _refused(
+            f"this is XML, but not a feed (its root is <{name[:40]}>)" if name else "this is text, not a feed", text
+        )
+    found: RawFeed | None
+    try:
+        found = read_tolerant(text, kind)
+    except EntityBomb:
+        return _refused("its entities expand without end", text)
+    except Exception as error:  # noqa: BLE001 - feedparser raises what its parts raise on bytes nobody foresaw
+        return _refused(f"this feed is broken past reading ({type(error).__name__})", text)
+    return document(found, url) if found else _refused(f"this is XML, but not a feed (its root is <{name}>)", text)
+
+
+def read(body: bytes, content_type: str | None, url: str) -> Reading:
+    """What the document at the final `url` holds.  Never raises.
+
+    `content_type` is the answer's header or None; only its charset counts, and only where the bytes are not UTF-8.
+    """
+    data = to_utf8(body, content_type)
+    if not data.strip(b"\0 \t\r\n"):
+        return NotRecognised("the answer is empty")
+    if data[:1] in (b"{", b"["):
+        text = data.decode("utf-8", "replace")
+        found: Document | None = read_json(text, url)
+        return found or _refused("this is JSON, but not a JSON Feed", text)
+    if fast := read_fast(data):
+        return document(fast, url)
+    return _tolerant(data.decode("utf-8", "replace"), url)
