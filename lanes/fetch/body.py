@@ -111,10 +111,11 @@ def _chained(head: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
 def _brotli(pieces: Pieces) -> Iterator[bytes]:
     stream, begun = brotli.Decompressor(), False
     for piece in pieces:
-        begun = True
-        yield stream.process(piece, output_buffer_limit=PIECE)
-        while not stream.is_finished() and not stream.can_accept_more_data():
-            yield stream.process(b"", output_buffer_limit=PIECE)
+        begun, out = True, stream.process(piece, output_buffer_limit=PIECE)
+        yield out
+        while out and not stream.is_finished():  # it may hold back output although it would take more input
+            out = stream.process(b"", output_buffer_limit=PIECE)
+            yield out
     if begun and not stream.is_finished():
         raise EOFError
 
