@@ -6,7 +6,6 @@ stored (`lanes.store`).  Must never break: identity never comes from a position 
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from hashlib import blake2b
@@ -84,9 +83,12 @@ def _digest(kind: str, *parts: str) -> bytes:
 
 
 def guids_lie(items: tuple[Item, ...]) -> bool:
-    """True when one document gives the same guid to two titles: guid alone then stops counting for the Series (CASES F13)."""
+    """True when one document gives the same guid to two titles: guid alone then stops counting for the Series (CASES F13).
+
+    An item without a title says nothing about its guid.
+    """
     titles: dict[str, str] = {}
-    return any(item.guid is not None and titles.setdefault(item.guid, item.title) != item.title for item in items)
+    return any(item.guid and item.title and titles.setdefault(item.guid, item.title) != item.title for item in items)
 
 
 def identities(item: Item, *, guid_alone: bool = True) -> tuple[bytes, ...]:
@@ -108,12 +110,21 @@ def identities(item: Item, *, guid_alone: bool = True) -> tuple[bytes, ...]:
 
 
 def distinct(items: tuple[Item, ...], *, guid_alone: bool = True) -> tuple[tuple[Item, tuple[bytes, ...]], ...]:
-    """The items that have an identity, each once: a later item that shares any identity with an earlier one is the same Chapter."""
-    seen: Counter[bytes] = Counter()
-    kept: list[tuple[Item, tuple[bytes, ...]]] = []
+    """The items that have an identity, each once, with every identity it goes by.
+
+    A later item that shares any identity with an earlier one is the same Chapter; what else identifies it is kept with the earlier one,
+    so that it is still known when only it remains in the document.
+    """
+    place: dict[bytes, int] = {}
+    kept: list[tuple[Item, dict[bytes, None]]] = []
     for item in items[:MAX_ITEMS]:
         ids = identities(item, guid_alone=guid_alone)
-        if ids and not any(seen[identity] for identity in ids):
-            kept.append((item, ids))
-        seen.update(ids)
-    return tuple(kept)
+        if not ids:
+            continue
+        index = next((place[identity] for identity in ids if identity in place), len(kept))
+        if index == len(kept):
+            kept.append((item, {}))
+        for identity in ids:
+            if place.setdefault(identity, index) == index:
+                kept[index][1][identity] = None
+    return tuple((item, tuple(ids)) for item, ids in kept)

@@ -18,6 +18,11 @@ from lanes.sites.feed_prolog import EntityBomb, root
 from lanes.sites.feed_raw import RawFeed, document
 from lanes.sites.feed_tolerant import read_tolerant
 
+ACCEPT = (
+    "application/atom+xml, application/rss+xml, application/feed+json, application/rdf+xml;q=0.9, "
+    "application/xml;q=0.8, text/xml;q=0.8, application/json;q=0.7, */*;q=0.1"
+)
+
 START = 200
 """Characters of what was no feed that are kept for the owner (CASES D6)."""
 
@@ -63,6 +68,11 @@ def _tolerant(text: str, url: str) -> Reading:
     except Exception as error:  # noqa: BLE001 - feedparser raises what its parts raise on bytes nobody foresaw
         return _refused(f"this feed is broken past reading ({type(error).__name__})", text)
     return document(found, url) if found else _refused(f"this is XML, but not a feed (its root is <{name}>)", text)
+
+
+def recognise(url: str) -> str | None:
+    """Any URL may be that of a feed: the canonical URL as it stands."""
+    return url
 
 
 def read(body: bytes, content_type: str | None, url: str) -> Reading:
