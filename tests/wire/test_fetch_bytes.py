@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import sys
 import zlib
 from dataclasses import replace
 
@@ -10,10 +11,15 @@ import brotli  # type: ignore[import-untyped]
 import pytest
 
 from lanes.core.answer import Trouble
-from lanes.fetch.body import PIECE, zstd
+from lanes.fetch.body import PIECE
 from lanes.fetch.limits import LIMITS
 from tests.smallnet import Smallnet, big_headers, drip, endless, gzip_bomb, never, ok, raw, reset, status
 from tests.wire.fetching import get, response, trouble
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 FEED = b"<rss><channel><title>T</title>" + b"<item><title>One</title></item>" * 500 + b"</channel></rss>"
 SHORT = replace(LIMITS, read=0.3, whole=0.6)
