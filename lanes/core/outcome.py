@@ -31,6 +31,7 @@ class Label(StrEnum):
     BLOCKED = "blocked"
     PUT_BACK = "put back"
     ABANDONED = "abandoned"
+    FEED_FOUND = "feed found"  # a web page that was added named its feed
     REDIRECTED = "redirected"  # an earlier hop of a Poll: its last hop has the outcome
 
 

@@ -20,6 +20,7 @@ from lanes.core.claim import Claim, Trigger, Unavailable, Validators
 from lanes.core.outcome import PutBack
 from lanes.core.pace import ADDRESS_PACE, HostPace
 from lanes.core.settlement import Known, Settlement
+from lanes.core.urls import split
 from lanes.store.pool import Connection, Database, named_sql
 
 _SQL = named_sql("polling")
@@ -168,6 +169,20 @@ class PollStore:
                 sent=bool(trail.requests),
                 **self._record(claim, trail),
             )
+            return held
+
+    def host_id(self, host: str) -> int:
+        """The id of a host, made where there is none."""
+        with self._database.connection() as connection:
+            host_id: int = _SQL.host_id(connection, site=self.site, host=host)
+            return host_id
+
+    def follow_feed(self, claim: Claim, url: str, trail: Trail) -> bool:
+        """The Series of a web page follows the feed that the page names, from now on; False: the lease had run out."""
+        parts = split(url)
+        feed_host_id = self.host_id(parts.host if parts else claim.host)
+        with self._database.connection() as connection:
+            held: bool = _SQL.follow_feed(connection, url=url, feed_host_id=feed_host_id, **self._record(claim, trail))
             return held
 
     def take_address(self, host_id: int, address: str) -> timedelta | None:

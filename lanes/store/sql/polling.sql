@@ -80,6 +80,31 @@ WITH put AS MATERIALIZED (
 )
 SELECT held FROM put;
 
+-- name: host_id(site, host)$
+-- The id of a host, made where there is none.
+WITH made AS (
+    INSERT INTO lanes.hosts (site, name, ready_at) VALUES (:site, :host, 'infinity') ON CONFLICT DO NOTHING RETURNING id
+)
+SELECT id FROM made UNION ALL SELECT id FROM lanes.hosts WHERE name = :host LIMIT 1;
+
+-- name: follow_feed$
+-- A web page named its feed: its Series follows that from now on; whether the lease still held.
+WITH put AS MATERIALIZED (
+    SELECT lanes.follow_feed(:series_id, :token, :hosts, :url, :feed_host_id) AS held
+), recorded AS (
+    INSERT INTO lanes.polls (
+        claimed_at, token, hop, series_id, site, host, address, machine, trigger, sent_at, ended_at, outcome, status, wire_bytes,
+        detail, host_pace, address_pace)
+    SELECT :claimed_at, :token, r.hop - 1, :series_id, :site, r.host, r.address, :machine, :trigger, r.sent_at, lanes.now(),
+           CASE WHEN r.hop = cardinality(:hop_hosts::text[]) THEN 'feed found' ELSE 'redirected' END, r.status, r.wire_bytes,
+           CASE WHEN r.hop = cardinality(:hop_hosts::text[]) THEN 'the page names its feed' END, r.pace, :address_pace
+    FROM put, unnest(:hop_hosts::text[], :hop_addresses::inet[], :hop_sents::timestamptz[], :hop_statuses::smallint[],
+                     :hop_bytes::integer[], :hop_paces::interval[]) WITH ORDINALITY
+         AS r (host, address, sent_at, status, wire_bytes, pace, hop)
+    ON CONFLICT DO NOTHING
+)
+SELECT held FROM put;
+
 -- name: take_address(host_id, address, address_pace)$
 -- A slot of a new or changed address before it is dialled; null: go on.
 SELECT lanes.take_address(:host_id, :address, :address_pace);

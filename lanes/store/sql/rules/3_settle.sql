@@ -102,6 +102,41 @@ BEGIN
     RETURN v_held;
 END $$;
 
+-- A web page named its feed: the Series follows that URL from now on and is due at once.  Where the feed is followed already, that Series
+-- takes over the Bookmarks and this one retires.  Whether the lease still held.
+CREATE FUNCTION lanes.follow_feed(p_series bigint, p_token uuid, p_hosts bigint[], p_url text, p_host bigint) RETURNS boolean
+LANGUAGE plpgsql AS $$
+DECLARE
+    t       CONSTANT timestamptz := lanes.now();
+    v_held  boolean := lanes.hold(p_series, p_token, p_hosts || p_host);
+    v_other lanes.series;
+BEGIN
+    IF v_held THEN
+        SELECT o.* INTO v_other FROM lanes.series o JOIN lanes.series s ON s.id = p_series AND s.site = o.site
+        WHERE o.url = p_url AND md5(o.url) = md5(p_url) FOR NO KEY UPDATE OF o;
+        IF FOUND THEN
+            INSERT INTO lanes.bookmarks (reader_id, series_id, bookmarked_at, muted, copied_from)
+            SELECT reader_id, v_other.id, bookmarked_at, muted, p_series FROM lanes.bookmarks WHERE series_id = p_series
+            ON CONFLICT DO NOTHING;
+            UPDATE lanes.series SET bookmarks = (SELECT count(*) FROM lanes.bookmarks WHERE series_id = v_other.id)
+            WHERE id = v_other.id;
+        END IF;
+        UPDATE lanes.series s SET
+            lease_until = NULL, lease_token = NULL, lease_machine = NULL, lease_trigger = NULL, abandoned = 0, discovering = false,
+            resume = NULL, resume_until = NULL,
+            retired_at = CASE WHEN v_other.id IS NOT NULL THEN t END,
+            retired_reason = 'moved to ' || v_other.key,
+            old_url = s.url, url = CASE WHEN v_other.id IS NULL THEN p_url ELSE s.url END,
+            host_id = CASE WHEN v_other.id IS NULL THEN p_host ELSE s.host_id END,
+            queue_host_id = CASE WHEN v_other.id IS NULL THEN p_host ELSE s.host_id END,
+            retry_at = CASE WHEN v_other.id IS NULL THEN t END,
+            retry_reason = CASE WHEN v_other.id IS NULL THEN 'its page named this feed' END
+        WHERE s.id = p_series;
+    END IF;
+    PERFORM lanes.release(p_token, p_hosts || p_host);
+    RETURN v_held;
+END $$;
+
 -- Takes a slot of an address that is new or changed for its host, before it is dialled; the host keeps it either way.
 -- Null: go on; else how long until the bucket opens.
 CREATE FUNCTION lanes.take_address(p_host bigint, p_address inet, p_pace interval) RETURNS interval LANGUAGE plpgsql AS $$

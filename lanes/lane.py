@@ -1,0 +1,250 @@
+"""A Poll Lane: the process that polls one Site.
+
+Owns slots, the sleep between claims, and an orderly end.  Refuses to own: one Poll (`poll`) and every rule (`core`, and the rules in
+`store/sql`).  Must never break: a Lane claims only for an idle slot, so nothing is held stale and untried Series stay due.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+
+from lanes import PROJECT_PAGE, __version__
+from lanes.core.claim import Claim
+from lanes.errors import DatabaseAway
+from lanes.fetch.guard import Guard
+from lanes.fetch.http import Http
+from lanes.metrics import Endpoint, LaneMetrics
+from lanes.poll import Ended, Poller
+from lanes.settings import Settings
+from lanes.sites import Site, by_name
+from lanes.store import schema
+from lanes.store.polls import AskAgain, Claimed, Nothing, PollStore
+from lanes.store.pool import Bell, Database
+
+log = logging.getLogger("lanes.lane")
+
+LEASE = timedelta(seconds=90)  # a plain fetch has a deadline of 60 s well inside it
+LONGEST_SLEEP = 5.0  # seconds: every hint may be lost, and still nothing waits longer than this to be seen
+RESCAN = 1.0  # seconds: how often the claim's scan starts from the very first host again
+HOUSEKEEPING = 60.0  # seconds between two notes of the clock, and two sets of gauges
+ALONE_AFTER = 25.0  # seconds a Series that is fetched alone waits for the others in hand, well inside its lease
+GRACE = 20.0  # seconds a fetch in hand may still take after SIGTERM; then it is put back
+AWAY_FIRST, AWAY_LONGEST = 0.5, 10.0  # seconds between tries while Postgres is away
+
+
+class Lane:
+    """Claims for idle slots and has each Poll carried by a thread of its slot, because urllib3 blocks while it waits for a Site."""
+
+    def __init__(self, site: Site, store: PollStore, poller: Poller, metrics: LaneMetrics, *, slots: int) -> None:
+        self._site, self._store, self._poller, self._metrics = site, store, poller, metrics
+        self._slots = slots
+        self._rest = None if site.many_hosts else site.rest
+        self._threads = ThreadPoolExecutor(slots, "slot")
+        self._in_hand = 0
+        self._lock = threading.Lock()
+        self._woken, self._wake = os.pipe()
+        os.set_blocking(self._woken, False)
+        os.set_blocking(self._wake, False)
+        self._scan_from: datetime | None = None
+        self._rescan_at = 0.0
+        self._house_at = 0.0
+        self.stopping = threading.Event()
+
+    def run_once(self) -> int:
+        """One Pass: claims and polls until nothing is due, and returns how many Polls that were.  For tests and for looking once."""
+        polled = 0
+        while not self.stopping.is_set():
+            started, wait = self._fill()
+            polled += started
+            if self._busy():
+                self._sleep_until_woken(LONGEST_SLEEP)
+            elif wait is None or wait > 0:
+                break
+        self._metrics.pass_ended()
+        return polled
+
+    def run(self, bell: Bell) -> None:
+        """Again whenever something is due, until `stopping` is set; outlives a missing Postgres by waiting for it."""
+        away = AWAY_FIRST
+        while not self.stopping.is_set():
+            try:
+                started, wait = self._fill()
+                self._keep_house()
+                self._metrics.database(up=True)
+                away = AWAY_FIRST
+            except DatabaseAway as cause:
+                self._metrics.database(up=False)
+                log.warning("Postgres is away, this Lane waits for it cause=%s", cause)
+                self.stopping.wait(away)
+                away = min(away * 2, AWAY_LONGEST)
+                continue
+            if started == 0 and not self._busy():
+                self._metrics.pass_ended()
+            if wait is None or wait > 0:
+                bell.wait(LONGEST_SLEEP if wait is None else min(wait, LONGEST_SLEEP), self._woken)
+                self._drain()
+
+    def stop(self) -> None:
+        """Stops claiming and ends the sleep; safe in a signal handler."""
+        self.stopping.set()
+        self._wake_up()
+
+    def finish(self, seconds: float) -> bool:
+        """Waits for the Polls in hand; False when some are still there after `seconds`."""
+        until = time.monotonic() + seconds
+        while self._busy() and time.monotonic() < until:
+            self._sleep_until_woken(max(0.0, min(1.0, until - time.monotonic())))
+        return not self._busy()
+
+    def _fill(self) -> tuple[int, float | None]:
+        """Claims for every idle slot.  How many Polls were started, and how long there is nothing to claim (None: not known, or no
+        slot is idle; 0: ask again)."""
+        started = 0
+        while not self.stopping.is_set() and self._busy() < self._slots:
+            asked = time.monotonic()
+            if asked >= self._rescan_at:
+                self._scan_from, self._rescan_at = None, asked + RESCAN
+            turn = self._store.claim(LEASE, self._rest, self._scan_from)
+            match turn:
+                case Claimed(claim=claim, ready_at=ready_at):
+                    self._scan_from = ready_at
+                    started += 1
+                    self._start(claim, asked)
+                case AskAgain(clock_went_back=True):
+                    log.warning("the clock went back, stored instants were shifted by=%s", self._store.shift_back())
+                case AskAgain():
+                    pass
+                case Nothing() if self._scan_from is not None:
+                    self._scan_from = None  # the scan had a lower bound: look once from the start before sleeping
+                case Nothing(wait=wait):
+                    return started, None if wait is None else max(wait.total_seconds(), 0.001)
+        return started, None
+
+    def _start(self, claim: Claim, asked: float) -> None:
+        if claim.abandoned:
+            self._metrics.lease_abandoned()
+        if claim.abandoned >= 2:
+            # Two workers in a row died with it: it is fetched alone, so that a poison page takes nothing else with it.
+            log.warning("a Series is fetched alone, its last two Polls were abandoned key=%s", claim.key)
+            self.finish(ALONE_AFTER)
+            self._take_in_hand(1)
+            self._carry(claim, asked)
+            return
+        self._take_in_hand(1)
+        self._threads.submit(self._carry, claim, asked)
+
+    def _carry(self, claim: Claim, asked: float) -> None:
+        try:
+            self._count(self._poller.carry(claim, asked))
+        except DatabaseAway as cause:
+            log.error("a Poll ended without its database, its lease runs out key=%s cause=%s", claim.key, cause)
+        except Exception:
+            log.exception("a bug ended a Poll, its lease runs out key=%s", claim.key)
+        finally:
+            self._take_in_hand(-1)
+            self._wake_up()
+
+    def _count(self, ended: Ended) -> None:
+        self._metrics.poll_ended(
+            ended.label,
+            ended.seconds,
+            ended.wire_bytes,
+            ended.new_chapters,
+            backed_off=ended.backed_off,
+            told_to_wait=ended.told_to_wait,
+        )
+
+    def _keep_house(self) -> None:
+        if time.monotonic() >= self._house_at:
+            self._house_at = time.monotonic() + HOUSEKEEPING
+            self._store.keep_house()
+            self._metrics.gauges(self._store.gauges(self._rest))
+
+    def _take_in_hand(self, more: int) -> None:
+        with self._lock:
+            self._in_hand += more
+            self._metrics.slots_in_use(self._in_hand)
+
+    def _busy(self) -> int:
+        return self._in_hand
+
+    def _wake_up(self) -> None:
+        try:
+            os.write(self._wake, b"!")
+        except BlockingIOError:
+            pass  # it is being woken already
+
+    def _drain(self) -> None:
+        try:
+            os.read(self._woken, 4096)
+        except BlockingIOError:
+            pass
+
+    def _sleep_until_woken(self, seconds: float) -> None:
+        select.select([self._woken], [], [], seconds)
+        self._drain()
+
+
+def main(settings: Settings, site_name: str) -> int:
+    """The process `lanes lane SITE`: polls that Site until SIGTERM or SIGINT, then finishes or puts back and returns 0.
+
+    Raises: UnknownSite; SettingsError where no contact address is given.
+    """
+    site = by_name(site_name)
+    agent = f"Lanes/{__version__} (+{PROJECT_PAGE}; {settings.polling_contact()})"
+    slots = settings.fetch_slots if site.many_hosts else site.slots
+    metrics = LaneMetrics(site.name, slots)
+    database = Database(settings.database_url, application=f"lane-{site.name}")
+    store = PollStore(database, site.name, settings.machine)
+    http = Http(agent, Guard(settings.allow_networks))
+    lane = Lane(site, store, Poller(site, store, http, LEASE), metrics, slots=slots)
+    for name in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(name, lambda *_: lane.stop())
+    endpoint = Endpoint(
+        settings.metrics_bind, settings.metrics_port_of(f"lane-{site.name}"), metrics.registry, metrics.health
+    )
+    endpoint.start()
+    log.info(
+        "the Lane starts site=%s machine=%s slots=%s database=%s",
+        site.name,
+        settings.machine,
+        slots,
+        settings.database_place(),
+    )
+    try:
+        if schema.wait_until_ready(settings.database_url, log.warning, lane.stopping.wait):
+            _poll(lane, store, database, settings)
+        if not lane.finish(GRACE):
+            http.interrupt()
+            lane.finish(GRACE)
+        log.info("the Lane ends site=%s", site.name)
+    finally:
+        database.close()
+        endpoint.stop()
+    return 0
+
+
+def _poll(lane: Lane, store: PollStore, database: Database, settings: Settings) -> None:
+    if not settings.poll_enabled:
+        log.warning("polling is switched off by LANES_POLL_ENABLED (or LATEST_CHAPTER_POLL_ENABLED)")
+        lane.stopping.wait()
+        return
+    while not lane.stopping.is_set():
+        try:
+            store.enrol()
+            break
+        except DatabaseAway as away:
+            log.warning("the Lane waits for Postgres cause=%s", away)
+            lane.stopping.wait(AWAY_LONGEST)
+    bell = database.bell(f"lanes_{store.site}")
+    try:
+        lane.run(bell)
+    finally:
+        bell.close()

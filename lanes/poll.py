@@ -1,0 +1,236 @@
+"""One Poll in hand, from its claim to its end: fetch, read, decide, settle.
+
+Owns the order of these steps, and what a fetch may do on its way (the permits of its claim).  Refuses to own: when to claim (`lane`).
+Must never break: what was found is written under the claim's own token or not at all, and a database error is never swallowed.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from lanes.core.answer import Answer, Response, Sent
+from lanes.core.chapters import Document, NotRecognised, Reading, distinct, guids_lie
+from lanes.core.claim import Claim
+from lanes.core.outcome import Judgement, Label, PutBack, Read, judge, wants_reading
+from lanes.core.pace import SENT_LATE, HostPace
+from lanes.core.settlement import Circumstances, Known, Settlement, decide
+from lanes.errors import BadUrl, DatabaseAway
+from lanes.fetch.http import Http, Request
+from lanes.fetch.permits import Go, Wait
+from lanes.sites import Site, recognise
+from lanes.sites.discover import discover
+from lanes.store.polls import PollStore, Trail
+
+log = logging.getLogger("lanes.poll")
+
+UNCONDITIONAL_AFTER = timedelta(
+    days=7
+)  # a server that says 304 while its body changes is found out within a week (CASES C2)
+INSIST_FIRST, INSIST_LONGEST = 0.2, 5.0  # seconds between tries to write a finished Poll while Postgres is away
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What became of one Poll, for the metrics.  `seconds` is the time in the fetch; `held` False: its lease had run out."""
+
+    label: Label
+    seconds: float
+    wire_bytes: int
+    new_chapters: int
+    backed_off: bool
+    told_to_wait: bool
+    held: bool = True
+
+
+class Hand:
+    """The permits of one claimed Poll, and the trail of where it went."""
+
+    def __init__(self, store: PollStore, claim: Claim, asked: float, lease: timedelta) -> None:
+        self._store, self._claim, self._asked = store, claim, asked
+        self._lease_until = claim.claimed_at + lease
+        self._entered: dict[str, tuple[int, HostPace, datetime, timedelta]] = {
+            claim.host: (claim.host_id, claim.pace, claim.claimed_at, claim.host_pace)
+        }
+        self._where = claim.host
+        self._sent: list[Sent] = []
+        self.wanted: str | None = None
+
+    def now(self) -> datetime:
+        """Postgres time: the claim's instant plus monotonic time since before it was asked for, so never early."""
+        return self._claim.claimed_at + timedelta(seconds=time.monotonic() - self._asked)
+
+    def dial(self, host: str, address: str) -> Go | Wait:
+        wait = self._store.take_address(self._entered[host][0], address)
+        return Go(address) if wait is None else Wait(wait, "the interval of its address")
+
+    def hop(self, host: str) -> Go | Wait:
+        self.wanted = host
+        asked_at = self.now()
+        entered = self._store.enter(host, self._claim.token, self._lease_until)
+        if entered.wait is not None:
+            return Wait(entered.wait, entered.reason)
+        self._entered[host] = (entered.host_id, entered.pace, asked_at, entered.pace.pace)
+        self._where, self.wanted = host, None
+        return Go(entered.address)
+
+    def sending(self, host: str, address: str) -> datetime:
+        host_id, _, spent_at, _ = self._entered[host]
+        sent_at = self.now()
+        if sent_at - spent_at > SENT_LATE:
+            self._store.move_buckets(host_id, address, sent_at)
+            sent_at = self.now()
+        self._sent.append(Sent("", host, address, sent_at))
+        return sent_at
+
+    def pace(self) -> HostPace:
+        """The pace of the host where the Poll is."""
+        return self._entered[self._where][1]
+
+    def trail(self, answer: Answer | None) -> Trail:
+        """`answer` None: Postgres went away in mid fetch; what was sent until then goes into the record all the same."""
+        requests = tuple(self._sent) if answer is None else answer.requests
+        hosts = tuple(sorted({entered[0] for entered in self._entered.values()}))
+        paces = tuple(self._entered[sent.host][3] for sent in requests)
+        return Trail(self._entered[self._where][0], hosts, requests, paces)
+
+
+class Poller:
+    """Carries claimed Polls of one Site; safe for threads.  `chance` gives random numbers from 0 to 1."""
+
+    def __init__(
+        self, site: Site, store: PollStore, http: Http, lease: timedelta, chance: Callable[[], float] = random.random
+    ) -> None:
+        self._site, self._store, self._http, self._lease, self._chance = site, store, http, lease, chance
+
+    def carry(self, claim: Claim, asked: float) -> Ended:
+        """One Poll whole.  `asked` is the monotonic instant from before its claim was asked for."""
+        hand = Hand(self._store, claim, asked, self._lease)
+        began = time.monotonic()
+        try:
+            answer = self._http.get(self._request(claim), hand)
+        except DatabaseAway as away:
+            why = PutBack(str(away), timedelta(0), claim.dial, claim.resume)
+            return self._put_back(claim, why, hand, None, began)
+        reading = self._read(answer, claim)
+        judged = judge(answer, reading, claim, hand.now())
+        if isinstance(judged.meaning, PutBack):
+            return self._put_back(claim, judged.meaning, hand, answer, began)
+        if isinstance(reading, NotRecognised) and claim.discovering and isinstance(answer, Response):
+            found = self._discover(claim, answer, hand, began)
+            if found is not None:
+                return found
+        return self._settle(claim, answer, judged, hand, began)
+
+    def _request(self, claim: Claim) -> Request:
+        validators = claim.validators
+        due = claim.unconditional_at is None or claim.claimed_at - claim.unconditional_at >= UNCONDITIONAL_AFTER
+        if validators is None or due:
+            return Request(
+                claim.url, accept=self._site.accept, address=claim.address, dial=claim.dial, resume=claim.resume
+            )
+        return Request(
+            claim.url,
+            validators.etag,
+            validators.last_modified,
+            validators.url,
+            self._site.accept,
+            claim.address,
+            claim.dial,
+            claim.resume,
+        )
+
+    def _read(self, answer: Answer, claim: Claim) -> Reading | None:
+        if not isinstance(answer, Response) or not wants_reading(answer, claim):
+            return None
+        return self._site.read(answer.body, answer.headers.get("content-type"), answer.url)
+
+    def _settle(self, claim: Claim, answer: Answer, judged: Judgement, hand: Hand, began: float) -> Ended:
+        around = Circumstances(
+            now=hand.now(),
+            chance=self._chance(),
+            site_rest=None if self._site.many_hosts else self._site.rest,
+            host=hand.pace(),
+            latency=answer.latency if isinstance(answer, Response) else None,
+            unconditional=isinstance(answer, Response) and not answer.conditional,
+        )
+        trail, seconds = hand.trail(answer), time.monotonic() - began
+
+        def write() -> tuple[bool, Settlement]:
+            if isinstance(judged.meaning, Read):
+                return self._store.settle_document(
+                    claim,
+                    _identities(judged.meaning.document, claim),
+                    lambda known: decide(claim, judged, known, around),
+                    trail,
+                )
+            settled = decide(claim, judged, Known(), around)
+            return self._store.settle(claim, settled, trail), settled
+
+        written = self._insist(write, claim, hand)
+        if written is None:
+            return Ended(Label.ABANDONED, seconds, _wire_bytes(trail), 0, False, False, held=False)
+        held, settled = written
+        log.info("a Poll ended key=%s outcome=%s detail=%s held=%s", claim.key, settled.label, settled.detail, held)
+        backed_off = settled.host.pace > around.host.pace
+        waits = settled.host_wait is not None or settled.series_wait is not None
+        new = len(settled.chapters) if held else 0
+        return Ended(settled.label, seconds, _wire_bytes(trail), new, backed_off, waits, held)
+
+    def _put_back(self, claim: Claim, why: PutBack, hand: Hand, answer: Answer | None, began: float) -> Ended:
+        trail = hand.trail(answer)
+
+        def write() -> bool:
+            queue = self._store.host_id(hand.wanted) if why.resume is not None and hand.wanted is not None else None
+            return self._store.put_back(claim, why, trail, queue)
+
+        held = self._insist(write, claim, hand)
+        log.info("a Poll was put back key=%s reason=%s wait=%s", claim.key, why.reason, why.wait)
+        return Ended(Label.PUT_BACK, time.monotonic() - began, _wire_bytes(trail), 0, False, False, bool(held))
+
+    def _discover(self, claim: Claim, answer: Response, hand: Hand, began: float) -> Ended | None:
+        """A new Series whose URL is a web page: follow the first feed that the page names, if it names one."""
+        for link in discover(answer.body, answer.headers.get("content-type"), answer.url):
+            try:
+                site, url = recognise(link.url)
+            except BadUrl:
+                continue
+            if site.name == self._site.name and url != claim.url:
+                trail = hand.trail(answer)
+                held = self._insist(lambda url=url: self._store.follow_feed(claim, url, trail), claim, hand)  # type: ignore[misc]
+                log.info("a web page names its feed key=%s", claim.key)
+                return Ended(
+                    Label.FEED_FOUND, time.monotonic() - began, _wire_bytes(trail), 0, False, False, bool(held)
+                )
+        return None
+
+    def _insist(self, write: Callable[[], T], claim: Claim, hand: Hand) -> T | None:
+        """Writes what was found, however often Postgres goes away meanwhile, until the lease ends; None: it was lost with the lease."""
+        pause = INSIST_FIRST
+        while True:
+            try:
+                return write()
+            except DatabaseAway as away:
+                if hand.now() + timedelta(seconds=pause) >= claim.claimed_at + self._lease:
+                    log.error("a finished Poll is lost, its lease ended first key=%s cause=%s", claim.key, away)
+                    return None
+                log.warning("a finished Poll waits to be written key=%s cause=%s", claim.key, away)
+            time.sleep(pause)
+            pause = min(pause * 2, INSIST_LONGEST)
+
+
+def _identities(document: Document, claim: Claim) -> list[bytes]:
+    """Every identity the decision may ask about: with guid alone unless this document, or an earlier one, showed that it lies."""
+    guid_alone = claim.guid_alone and not guids_lie(document.items)
+    return [identity for _, ids in distinct(document.items, guid_alone=guid_alone) for identity in ids]
+
+
+def _wire_bytes(trail: Trail) -> int:
+    return sum(sent.wire_bytes for sent in trail.requests)
