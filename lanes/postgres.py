@@ -112,10 +112,10 @@ def run(settings: Settings) -> int:
     _refuse_another_major(pgdata)
     _lock(settings.data_dir / "postgres.lock", pgdata)
     _await_unlocked_server(pgdata)
-    _refuse_another_major(pgdata)
     account = _account(pgdata)
     if account is not None:
         pgdata, binaries = _within_reach(pgdata, binaries, account)
+    _refuse_another_major(pgdata)
     _initialise(pgdata, binaries, account)
     sockets = _open_socket_directory(settings.data_dir, account)
     _clear_leavings(pgdata, sockets)
