@@ -41,7 +41,7 @@ def split(url: str) -> Parts | None:
     """The parts of an absolute http or https URL, or None where nobody can be asked by it."""
     try:
         bits = urlsplit(url)
-        port = PORTS.get(bits.scheme, 0) if bits.port is None else bits.port
+        port = PORTS.get(bits.scheme, 0) if (written := bits.port) is None else written
         host = (bits.hostname or "").removesuffix(".")
         if not host.isascii():
             host = host.encode("idna").decode("ascii")

@@ -179,6 +179,7 @@ class _Fetch:
         connection = self._connection(parts)
         usable = False
         try:
+            self._go_unless_stopping()  # again, now that an interrupt would reach the connection
             sent_at = self._permits.sending(parts.host, connection.address)
             self._seen.append(self._mark(self._hop.url, parts))
             try:
@@ -206,6 +207,7 @@ class _Fetch:
 
     def _connection(self, parts: Parts) -> Connection:
         """Kept alive, where its address is one whose slot is taken, else dialled anew; in use from now on."""
+        self._go_unless_stopping()
         pool = self._http.pool
         connection = pool.take(parts)
         if connection is not None and not self._route.has_slot(connection.address):
@@ -217,10 +219,11 @@ class _Fetch:
                 sock = secured(sock, parts.host, self._http.tls, ends)
             connection = Connection(parts, address, sock, self._http.limits)
             pool.use(connection)
-        if self._http.stop.is_set():
-            pool.drop(connection)
-            raise Held(_STOPPING)
         return connection
+
+    def _go_unless_stopping(self) -> None:
+        if self._http.stop.is_set():
+            raise Held(_STOPPING)
 
     def _headers(self, parts: Parts) -> dict[str, str]:
         request, url = self._request, self._hop.url

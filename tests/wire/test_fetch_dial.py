@@ -297,6 +297,7 @@ def test_interrupting_puts_the_fetch_in_hand_back(net: Smallnet, http: Http) -> 
     assert isinstance(answer, Postponed)
     assert (answer.reason, len(answer.requests)) == ("stopping", 1), "a request was sent, so the stamp stays"
     assert isinstance(http.get(Request(host.url()), Ledger()), Postponed), "nothing is begun any more"
+    assert sum(dial.address == host.address for dial in net.record.dials) == 1
 
 
 def test_what_a_permit_raises_passes_through_and_nothing_is_written(net: Smallnet, http: Http) -> None:
