@@ -13,6 +13,7 @@ import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from lanes import PROJECT_PAGE, __version__
@@ -144,7 +145,7 @@ class Lane:
         try:
             self._count(self._poller.carry(claim, asked))
         except DatabaseAway as cause:
-            log.error("a Poll ended without its database, its lease runs out key=%s cause=%s", claim.key, cause)
+            log.warning("a Poll ended without its database, its lease runs out key=%s cause=%s", claim.key, cause)
         except Exception:
             log.exception("a bug ended a Poll, its lease runs out key=%s", claim.key)
         finally:
@@ -176,16 +177,12 @@ class Lane:
         return self._in_hand
 
     def _wake_up(self) -> None:
-        try:
+        with suppress(BlockingIOError):  # it is being woken already
             os.write(self._wake, b"!")
-        except BlockingIOError:
-            pass  # it is being woken already
 
     def _drain(self) -> None:
-        try:
+        with suppress(BlockingIOError):
             os.read(self._woken, 4096)
-        except BlockingIOError:
-            pass
 
     def _sleep_until_woken(self, seconds: float) -> None:
         select.select([self._woken], [], [], seconds)

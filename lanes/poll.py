@@ -10,6 +10,7 @@ import logging
 import random
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -178,7 +179,10 @@ class Poller:
         if written is None:
             return Ended(Label.ABANDONED, seconds, _wire_bytes(trail), 0, False, False, held=False)
         held, settled = written
-        log.info("a Poll ended key=%s outcome=%s detail=%s held=%s", claim.key, settled.label, settled.detail, held)
+        level = logging.DEBUG if settled.label is Label.UNCHANGED and held else logging.INFO
+        log.log(
+            level, "a Poll ended key=%s outcome=%s detail=%s held=%s", claim.key, settled.label, settled.detail, held
+        )
         backed_off = settled.host.pace > around.host.pace
         waits = settled.host_wait is not None or settled.series_wait is not None
         new = len(settled.chapters) if held else 0
@@ -192,23 +196,25 @@ class Poller:
             return self._store.put_back(claim, why, trail, queue)
 
         held = self._insist(write, claim, hand)
-        log.info("a Poll was put back key=%s reason=%s wait=%s", claim.key, why.reason, why.wait)
+        log.debug("a Poll was put back key=%s reason=%s wait=%s", claim.key, why.reason, why.wait)
         return Ended(Label.PUT_BACK, time.monotonic() - began, _wire_bytes(trail), 0, False, False, bool(held))
 
     def _discover(self, claim: Claim, answer: Response, hand: Hand, began: float) -> Ended | None:
         """A new Series whose URL is a web page: follow the first feed that the page names, if it names one."""
+        url = self._feed_of(answer, claim)
+        if url is None:
+            return None
+        trail = hand.trail(answer)
+        held = self._insist(lambda: self._store.follow_feed(claim, url, trail), claim, hand)
+        log.info("a web page named its feed key=%s", claim.key)
+        return Ended(Label.FEED_FOUND, time.monotonic() - began, _wire_bytes(trail), 0, False, False, bool(held))
+
+    def _feed_of(self, answer: Response, claim: Claim) -> str | None:
         for link in discover(answer.body, answer.headers.get("content-type"), answer.url):
-            try:
+            with suppress(BadUrl):
                 site, url = recognise(link.url)
-            except BadUrl:
-                continue
-            if site.name == self._site.name and url != claim.url:
-                trail = hand.trail(answer)
-                held = self._insist(lambda url=url: self._store.follow_feed(claim, url, trail), claim, hand)  # type: ignore[misc]
-                log.info("a web page names its feed key=%s", claim.key)
-                return Ended(
-                    Label.FEED_FOUND, time.monotonic() - began, _wire_bytes(trail), 0, False, False, bool(held)
-                )
+                if site.name == self._site.name and url != claim.url:
+                    return url
         return None
 
     def _insist(self, write: Callable[[], T], claim: Claim, hand: Hand) -> T | None:
@@ -219,7 +225,7 @@ class Poller:
                 return write()
             except DatabaseAway as away:
                 if hand.now() + timedelta(seconds=pause) >= claim.claimed_at + self._lease:
-                    log.error("a finished Poll is lost, its lease ended first key=%s cause=%s", claim.key, away)
+                    log.warning("a finished Poll is lost, its lease ended first key=%s cause=%s", claim.key, away)
                     return None
                 log.warning("a finished Poll waits to be written key=%s cause=%s", claim.key, away)
             time.sleep(pause)

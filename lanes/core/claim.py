@@ -11,7 +11,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from lanes.core.answer import Resume
-from lanes.core.chapters import Hints
+from lanes.core.chapters import NO_HINTS, Hints
 from lanes.core.pace import HostPace
 
 
@@ -73,7 +73,7 @@ class Claim:
     good_at: datetime | None = None
     news_from: datetime | None = None
     guid_alone: bool = True
-    hints: Hints = Hints()
+    hints: Hints = NO_HINTS
     discovering: bool = False
     abandoned: int = 0
     unavailable: Unavailable | None = None

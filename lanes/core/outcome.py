@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import assert_never
 
 from lanes.core import headers
-from lanes.core.answer import Answer, Forbidden, NoResponse, Postponed, Resume, Response, Trouble
+from lanes.core.answer import Answer, Forbidden, NoResponse, Postponed, Response, Resume, Trouble
 from lanes.core.chapters import Document, NotRecognised, Reading
 from lanes.core.claim import Claim, Unavailable, Validators
 from lanes.core.pace import TWO_URLS, Signal

@@ -36,12 +36,12 @@ def lengthened(rest: timedelta) -> timedelta:
 
 def after_failure(rest: timedelta, failures: int) -> timedelta:
     """How long a Series rests after its `failures`-th failure in a row; `rest` itself stays as it is."""
-    return min(rest * 2 ** min(failures, 20), max(FAILURE_CEILING, rest))
+    return min(rest * (1 << min(failures, 20)), max(FAILURE_CEILING, rest))
 
 
 def after_refusal(refusals: int) -> timedelta:
     """How long a URL that was refused alone waits, after the `refusals`-th time in a row."""
-    return min(REFUSED_FIRST * 2 ** min(refusals - 1, 20), REFUSED_CEILING)
+    return min(REFUSED_FIRST * (1 << min(refusals - 1, 20)), REFUSED_CEILING)
 
 
 def phase(series_id: int) -> float:

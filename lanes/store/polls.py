@@ -24,7 +24,6 @@ from lanes.core.urls import split
 from lanes.store.pool import Connection, Database, named_sql
 
 _SQL = named_sql("polling")
-_ALWAYS = datetime.min
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,7 @@ Must never break: no process works on a schema older than its code.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 from importlib.resources import files
@@ -33,12 +32,12 @@ END $$
 """
 
 
-class _Backend(PostgresqlPsycopgBackend):
+class _Backend(PostgresqlPsycopgBackend):  # type: ignore[misc] - yoyo has no types
     """yoyo's own back end, connected by a libpq URL whole (sockets and several hosts included), its tables in our schema."""
 
     url = ""
 
-    def connect(self, dburi: Any) -> Any:
+    def connect(self, dburi: Any) -> Any:  # noqa: ARG002 - our URL goes to libpq whole, yoyo's parts are not used
         connection = psycopg.connect(self.url, autocommit=True)
         connection.execute("SET client_min_messages TO warning")
         connection.execute("CREATE SCHEMA IF NOT EXISTS lanes")
@@ -51,7 +50,7 @@ def migrate(url: str) -> tuple[str, ...]:
 
     Raises DatabaseAway when it cannot be reached, StoreError when it is too old, newer than this code, or may not be changed.
     """
-    with _translated(url):
+    with _translated():
         _check_version(url)
         backend = type("_Backend", (_Backend,), {"url": url})(
             DatabaseURI("postgresql+psycopg", None, None, None, None, "", {}), "_yoyo_migration"
@@ -71,7 +70,7 @@ def migrate(url: str) -> tuple[str, ...]:
 
 def missing(url: str) -> str | None:
     """What this database lacks for this code, in words, or None when it is ready."""
-    with _translated(url):
+    with _translated():
         _check_version(url)
         with psycopg.connect(url, autocommit=True) as connection:
             if connection.execute("SELECT to_regclass('lanes.rules')").fetchone() == (None,):
@@ -160,16 +159,10 @@ def _refuse_newer(url: str, ours: set[str]) -> None:
 
 
 @contextmanager
-def _translated(url: str):  # type: ignore[no-untyped-def]
+def _translated() -> Iterator[None]:
     try:
         yield
     except psycopg.OperationalError as error:
         raise DatabaseAway(str(error)) from error
     except psycopg.errors.InsufficientPrivilege as error:
         raise StoreError(f"The database role may not do this: {error}. Grant it CREATE on the database.") from error
-
-
-def pause(seconds: float) -> bool:
-    """The plainest `stopped` for wait_until_ready: sleeps, never gives up."""
-    time.sleep(seconds)
-    return False

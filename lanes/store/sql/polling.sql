@@ -25,7 +25,7 @@ RETURNING identity;
 -- name: keep_chapters(series_id, titles, urls, published, approximate, announced, volumes, numbers, labels)!
 -- The Chapters whose identities were all new.
 INSERT INTO lanes.chapters (series_id, found_at, title, url, published_at, approximate, announced, volume, number, label)
-SELECT :series_id, lanes.now(), c.*
+SELECT :series_id, lanes.now(), c.title, c.url, c.published_at, c.approximate, c.announced, c.volume, c.number, c.label
 FROM unnest(:titles::text[], :urls::text[], :published::timestamptz[], :approximate::boolean[], :announced::boolean[],
             :volumes::text[], :numbers::text[], :labels::text[]) WITH ORDINALITY
      AS c (title, url, published_at, approximate, announced, volume, number, label, n)
