@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import configparser
 import re
+import sys
 from pathlib import Path
 
 from lanes.settings import PROCESS_NUMBERS, TABLE, Settings
@@ -99,3 +101,23 @@ def test_every_dependency_has_its_tested_version() -> None:
         if line.strip() and not line.startswith("lanes[")
     }
     assert {name.replace("-", "_") for name in names} - {"lanes"} <= {name.replace("-", "_") for name in pinned}
+
+
+def test_core_imports_the_standard_library_and_itself_alone() -> None:
+    imported = {
+        name
+        for module in (ROOT / "lanes/core").glob("*.py")
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+        for name in (
+            [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else [a.name for a in node.names]
+            if isinstance(node, ast.Import)
+            else []
+        )
+    }
+    assert {
+        name
+        for name in imported
+        if name.partition(".")[0] not in sys.stdlib_module_names and not name.startswith("lanes.core")
+    } == set()
