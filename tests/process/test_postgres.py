@@ -30,6 +30,12 @@ except LanesError as error:
 """
 READY = "ready to accept connections"
 WAITING = "waiting until it ends"
+DEEP = "d" * 100
+"""A directory name that makes the path of a socket too long."""
+
+
+def sockets_of(data_dir: Path) -> Path:
+    return Path(default_database_url(data_dir).partition("host=")[2])
 
 
 class Server:
@@ -70,6 +76,7 @@ def place() -> Iterator[Path]:
     place.chmod(0o755)
     yield place
     shutil.rmtree(place)
+    shutil.rmtree(sockets_of(place / DEEP), ignore_errors=True)
 
 
 @pytest.fixture
@@ -222,13 +229,11 @@ def test_where_another_server_is_named_it_ends_well_and_makes_nothing(start: Sta
 
 
 def test_a_data_directory_too_deep_for_a_socket_is_served_all_the_same(start: Start, place: Path) -> None:
-    deep = place / ("d" * 100)
+    deep = place / DEEP
     start(LANES_DATA_DIR=str(deep)).says(READY)
-    url = default_database_url(deep)
-    with psycopg.connect(url) as connection:
+    with psycopg.connect(default_database_url(deep)) as connection:
         assert connection.execute("SELECT 1").fetchone() == (1,)
-    sockets = Path(url.partition("host=")[2])
-    assert sockets.stat().st_mode & 0o777 == 0o700
+    assert sockets_of(deep).stat().st_mode & 0o777 == 0o700
     start(LANES_DATA_DIR=str(deep)).says(WAITING)
 
 
