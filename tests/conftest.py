@@ -1,3 +1,3 @@
 """Which plug-ins every test may use; a fixture lives in the `fix_*.py` of its subject."""
 
-pytest_plugins = ("tests.fix_database", "tests.fix_smallnet")
+pytest_plugins = ("tests.fix_database", "tests.fix_smallnet", "tests.fix_lane")

@@ -1,0 +1,234 @@
+"""Fixture: a Lane of `feeds` in this process, on a database and a small internet of the test's own.
+
+`lane.follow(url)` bookmarks a Series for the owner, `lane.poll(key)` moves time to where it may be polled and runs one Pass; rows
+come back as values.  Politeness is asserted from `net.record`, never from rows alone.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+from psycopg.rows import namedtuple_row
+from psycopg.types.datetime import TimestamptzLoader
+
+from lanes.core.schedule import INITIAL
+from lanes.fetch.guard import Guard
+from lanes.fetch.http import Http
+from lanes.fetch.limits import LIMITS, Limits
+from lanes.lane import LEASE, Lane
+from lanes.metrics import LaneMetrics
+from lanes.poll import Poller
+from lanes.sites import by_name
+from lanes.store.polls import PollStore
+from lanes.store.pool import Database
+from tests.smallnet import ALLOWED, Smallnet
+
+AGENT = "Lanes/test (+https://example.org; you@example.org)"
+IMPATIENT = replace(LIMITS, connect=2.0, read=1.0, whole=3.0)
+"""Deadlines for tests of what never ends."""
+
+class _Instants(TimestamptzLoader):
+    """Postgres' infinities as the ends of Python's time."""
+
+    def load(self, data: Any) -> datetime:
+        ends = {b"-infinity": datetime.min, b"infinity": datetime.max}
+        end = ends.get(bytes(data))
+        return super().load(data) if end is None else end.replace(tzinfo=UTC)
+
+
+Row = Any  # a named tuple of psycopg, with the table's own column names
+
+
+class Rows:
+    """The database of a test, asked and told by plain SQL, so that a test does not lean on the verbs it judges."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._connection = psycopg.connect(url, autocommit=True, row_factory=namedtuple_row)
+        self._connection.adapters.register_loader("timestamptz", _Instants)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def all(self, statement: str, *values: object) -> list[Row]:
+        return self._connection.execute(statement.encode(), values).fetchall()
+
+    def one(self, statement: str, *values: object) -> Row:
+        (row,) = self.all(statement, *values)
+        return row
+
+    def tell(self, statement: str, *values: object) -> None:
+        self._connection.execute(statement.encode(), values)
+
+    def wait_for(self, statement: str, *values: object, timeout: float = 20.0) -> Row:
+        """The first row of a query, once there is one.  Raises: AssertionError with the whole poll record."""
+        deadline = time.monotonic() + timeout
+        while not (rows := self.all(statement, *values)):
+            if time.monotonic() > deadline:
+                seen = self.all("SELECT series_id, outcome, status, detail, sent_at FROM lanes.polls ORDER BY claimed_at")
+                raise AssertionError(f"not within {timeout} s: {statement} {values}; the poll record: {seen}")
+            time.sleep(0.02)
+        return rows[0]
+
+    def follow(self, url: str) -> str:
+        """The owner bookmarks a URL; returns the key of its Series."""
+        host = urlsplit(url).hostname
+        number = self.one("SELECT count(*) AS n FROM lanes.series").n + 1
+        key = f"series-{number}"
+        host_id = self.one(
+            "INSERT INTO lanes.hosts (site, name, ready_at) VALUES ('feeds', %s, lanes.now()) "
+            "ON CONFLICT (name) DO UPDATE SET ready_at = lanes.now() RETURNING id",
+            host,
+        ).id
+        series_id = self.one(
+            "INSERT INTO lanes.series (key, site, host_id, queue_host_id, url, rest, bookmarks, bookmarked_at) "
+            "VALUES (%s, 'feeds', %s, %s, %s, %s, 1, lanes.now()) RETURNING id",
+            key, host_id, host_id, url, INITIAL,
+        ).id  # fmt: skip
+        self.tell("INSERT INTO lanes.bookmarks (reader_id, series_id) SELECT id, %s FROM lanes.readers", series_id)
+        return key
+
+    def unbookmark(self, key: str) -> None:
+        """Nobody follows the Series any more."""
+        self.tell("DELETE FROM lanes.bookmarks b USING lanes.series s WHERE s.id = b.series_id AND s.key = %s", key)
+        self.tell("UPDATE lanes.series SET bookmarks = 0 WHERE key = %s", key)
+
+    def check_now(self, key: str) -> None:
+        """The owner asks for one Poll sooner."""
+        self.tell("UPDATE lanes.series SET force_poll_at = lanes.now() WHERE key = %s", key)
+        self.tell(
+            "UPDATE lanes.hosts h SET pending_at = least(pending_at, lanes.now()), ready_at = least(ready_at, lanes.now()) "
+            "FROM lanes.series s WHERE s.queue_host_id = h.id AND s.key = %s",
+            key,
+        )
+
+    def series(self, key: str) -> Row:
+        return self.one("SELECT * FROM lanes.series WHERE key = %s", key)
+
+    def host(self, name: str) -> Row:
+        return self.one("SELECT * FROM lanes.hosts WHERE name = %s", name)
+
+    def polls(self, key: str | None = None) -> list[Row]:
+        """The poll record, oldest first, one row a request."""
+        return self.all(
+            "SELECT p.*, s.key FROM lanes.polls p JOIN lanes.series s ON s.id = p.series_id "
+            "WHERE %s::text IS NULL OR s.key = %s ORDER BY p.claimed_at, p.hop",
+            key, key,
+        )  # fmt: skip
+
+    def outcomes(self, key: str) -> list[str]:
+        return [row.outcome for row in self.polls(key) if row.outcome != "redirected"]
+
+    def chapters(self, key: str) -> list[Row]:
+        """In the order in which they were found."""
+        return self.all(
+            "SELECT c.* FROM lanes.chapters c JOIN lanes.series s ON s.id = c.series_id WHERE s.key = %s ORDER BY c.id", key
+        )
+
+    def titles(self, key: str) -> list[str]:
+        """Of its Chapters, sorted."""
+        return sorted(row.title for row in self.chapters(key))
+
+    def announced(self, key: str) -> list[str]:
+        """Titles of the Chapters its Readers are told of, sorted."""
+        return sorted(row.title for row in self.chapters(key) if row.announced)
+
+    def now(self) -> datetime:
+        found: datetime = self.one("SELECT lanes.now() AS now").now
+        return found
+
+
+class LaneAtWork(Rows):
+    """One Lane of `feeds` on one machine, and the rows it works on."""
+
+    def __init__(self, net: Smallnet, url: str, machine: str, limits: Limits, *, slots: int = 16) -> None:
+        super().__init__(url)
+        self._database = Database(url, application=machine)
+        site = by_name("feeds")
+        store = PollStore(self._database, site.name, machine)
+        store.enrol()
+        self.http = Http(AGENT, Guard([str(ALLOWED)], net.resolver), limits=limits)
+        poller = Poller(site, store, self.http, LEASE)
+        self.lane = Lane(site, store, poller, LaneMetrics(site.name, slots), slots=slots)
+
+    def close(self) -> None:
+        self.lane.stop()
+        self.http.interrupt()
+        self.lane.finish(20)
+        self.http.close()
+        self._database.close()
+        super().close()
+
+    def run_once(self) -> int:
+        """One Pass: the number of Polls."""
+        return self.lane.run_once()
+
+    def poll(self, key: str) -> Row:
+        """Moves time to where this Series is due and nothing stands around it, runs a Pass, and returns the last record of its Poll."""
+        before = self.one("SELECT max(p.claimed_at) AS at FROM lanes.polls p JOIN lanes.series s ON s.id = p.series_id WHERE key = %s", key).at
+        self.move_to(self.open_at(key))
+        self.run_once()
+        rows = [row for row in self.polls(key) if before is None or row.claimed_at > before]
+        assert rows, f"{key} was not polled at {self.now()}: {self.series(key)} {self.all('SELECT * FROM lanes.hosts')}"
+        return rows[-1]
+
+    def open_at(self, key: str) -> datetime:
+        """When this Series may be polled next, by its own facts and every gate."""
+        found: datetime = self.one(
+            "SELECT greatest(lanes.due_at(s, NULL), s.not_before, h.not_before, h.next_at, h.busy_until, a.next_at, lanes.now()) AS at "
+            "FROM lanes.series s JOIN lanes.hosts h ON h.id = s.queue_host_id "
+            "LEFT JOIN lanes.addresses a ON a.address = lanes.bucket(coalesce(s.retry_address, h.address)) WHERE s.key = %s",
+            key,
+        ).at
+        return found
+
+    def move_to(self, instant: datetime) -> None:
+        """lanes.now() is at least `instant` from now on."""
+        self.tell("UPDATE lanes.clock SET test_offset = test_offset + greatest(%s - lanes.now(), '0')", instant)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """The Lane's own loop, in a thread."""
+        bell = self._database.bell("lanes_feeds")
+        thread = threading.Thread(target=self.lane.run, args=(bell,), name="lane")
+        thread.start()
+        try:
+            yield
+        finally:
+            self.lane.stop()
+            thread.join(30)
+            assert not thread.is_alive(), "the Lane did not stop"
+            assert self.lane.finish(30), "a Poll did not end"
+            bell.close()
+
+
+MakeLane = Callable[..., LaneAtWork]
+
+
+@pytest.fixture
+def make_lane(net: Smallnet, database_url: str) -> Iterator[MakeLane]:
+    """Makes a Lane on a machine of a name, all on the test's one database: `make_lane("machine-2")`."""
+    with ExitStack() as stack:
+
+        def make(machine: str = "machine-1", limits: Limits = LIMITS, *, slots: int = 16) -> LaneAtWork:
+            made = LaneAtWork(net, database_url, machine, limits, slots=slots)
+            stack.callback(made.close)
+            return made
+
+        yield make
+
+
+@pytest.fixture
+def lane(make_lane: MakeLane) -> LaneAtWork:
+    """The Lane of the test."""
+    return make_lane()
+
