@@ -7,6 +7,7 @@ URLs come out.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from html.parser import HTMLParser
 
@@ -64,10 +65,10 @@ def _kind(link: dict[str, str]) -> str | None:
 def discover(body: bytes, content_type: str | None, url: str) -> tuple[FeedLink, ...]:
     """The feeds that the page at the final `url` announces in its links, in page order, feeds of comments last; each URL once."""
     page = _Page()
-    try:
+    with suppress(
+        AssertionError, ValueError
+    ):  # html.parser gives up on some declarations: what came before them counts
         page.feed(to_utf8(body[:PREFIX], content_type).decode("utf-8", "replace"))
-    except (AssertionError, ValueError, RecursionError):
-        pass  # html.parser gives up on some broken declarations: what came before them counts
     base = feed_text.link(page.base or "", url) or url
     found: dict[str, FeedLink] = {}
     for link in page.links:

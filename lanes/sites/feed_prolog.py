@@ -21,11 +21,12 @@ ENTITY_LENGTH = 1_000
 EXPANSION_BUDGET = 1 << 20
 """Characters all references of a document may add."""
 
-_MISC = re.compile(r"\s+|<\?.*?\?>|<!--.*?-->", re.DOTALL)
+# Each pattern ends at the end of the text where its closing mark is missing: trying again from every opening mark would be quadratic.
+_MISC = re.compile(r"\s+|<\?.*?(?:\?>|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL)
 _DOCTYPE = re.compile(r"<!DOCTYPE", re.IGNORECASE)
-_DOCTYPE_PART = re.compile(r"""<!--.*?-->|<\?.*?\?>|"[^"]*"|'[^']*'|[\[\]>]""", re.DOTALL)
+_DOCTYPE_PART = re.compile(r"""<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)|"[^"]*(?:"|\Z)|'[^']*(?:'|\Z)|[\[\]>]""", re.DOTALL)
 _ENTITY = re.compile(r"""<!ENTITY\s+([A-Za-z_][\w.-]*)\s+(?:"([^"]*)"|'([^']*)')\s*>""")
-_REFERENCE = re.compile(r"<!\[CDATA\[.*?\]\]>|&([A-Za-z_][\w.-]*);", re.DOTALL)
+_REFERENCE = re.compile(r"<!\[CDATA\[.*?(?:\]\]>|\Z)|&([A-Za-z_][\w.-]*);", re.DOTALL)
 _NAME = re.compile(r"<([A-Za-z_][\w.-]*:)?([A-Za-z_][\w.-]*)(?=[\s/>])")
 _FEED_ROOT = re.compile(r"<(?:[A-Za-z_][\w.-]*:)?(rss|rdf|feed)(?=[\s>])", re.IGNORECASE)
 _PREDEFINED = frozenset({"lt", "gt", "amp", "quot", "apos"})

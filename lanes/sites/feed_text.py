@@ -33,7 +33,7 @@ PLAIN_MARKUP = INLINE | BLOCK
 """The elements taken for markup in a title.  A closed list, because serials have titles such as "The <System> Awakens"."""
 
 _TAG = re.compile(
-    r"<!--.*?-->|</?(?:(" + "|".join(sorted(INLINE)) + ")|" + "|".join(sorted(BLOCK)) + r")(?:\s[^<>]*)?/?>",
+    r"<!--.*?(?:-->|\Z)|</?(?:(" + "|".join(sorted(INLINE)) + ")|" + "|".join(sorted(BLOCK)) + r")(?:\s[^<>]*)?/?>",
     re.IGNORECASE | re.DOTALL,
 )
 _UNSTORABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")

@@ -26,6 +26,9 @@ ACCEPT = (
 START = 200
 """Characters of what was no feed that are kept for the owner (CASES D6)."""
 
+PAGE = 256 << 10
+"""Characters of a page in which a password field is looked for."""
+
 _PASSWORD = re.compile(r"<input[^>]{1,500}type\s*=\s*[\"']?password", re.IGNORECASE)
 _LOG_IN_PATHS = (
     "/login",
@@ -48,7 +51,7 @@ def _page(text: str, url: str) -> NotRecognised:
         path = urlsplit(url).path.rstrip("/").lower()
     except ValueError:
         path = ""
-    log_in = path.endswith(_LOG_IN_PATHS) or _PASSWORD.search(text)
+    log_in = path.endswith(_LOG_IN_PATHS) or _PASSWORD.search(text, 0, PAGE)
     return _refused("this is a log-in page, not a feed" if log_in else "this is a web page, not a feed", text)
 
 
