@@ -1,0 +1,7 @@
+"""`python -m lanes`: the same as `lanes`."""
+
+import sys
+
+from lanes.cli import main
+
+sys.exit(main())

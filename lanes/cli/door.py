@@ -1,0 +1,56 @@
+"""From the environment to an open store.
+
+Owns that a command meets its database ready or not at all.  Refuses to own: what is asked there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from lanes.errors import DatabaseAway
+from lanes.settings import Settings
+from lanes.sites import SITES, recognise
+from lanes.store import schema
+from lanes.store.asking import AskStore
+from lanes.store.following import FollowStore
+from lanes.store.pool import Database
+
+
+class NotReady(DatabaseAway):
+    """Postgres answers, but has not been brought up to what this program needs."""
+
+    def __init__(self, lack: str) -> None:
+        Exception.__init__(self, f"The database is not ready: {lack}. `lanes migrate` brings it up to date.")
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """What a command may ask and say."""
+
+    settings: Settings
+    database: Database
+    asking: AskStore
+    following: FollowStore
+
+
+@contextmanager
+def open_store() -> Iterator[Store]:
+    """The store of this environment's settings.  Raises SettingsError, DatabaseAway, NotReady."""
+    settings = Settings.load(os.environ)
+    lack = schema.missing(settings.database_url)
+    if lack is not None:
+        raise NotReady(lack)
+    database = Database(settings.database_url, largest=1, application="lanes")
+    rests = {site.name: None if site.many_hosts else site.rest for site in SITES}
+    try:
+        yield Store(settings, database, AskStore(database, rests, polling=settings.poll_enabled), FollowStore(database))
+    finally:
+        database.close()
+
+
+def word(given: str) -> str:
+    """A KEY as typed; a URL in the one spelling under which it is followed.  Raises BadUrl."""
+    return recognise(given)[1] if "://" in given else given

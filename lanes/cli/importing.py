@@ -1,0 +1,102 @@
+"""import: every feed of an OPML file.
+
+Must never break: each outline is accounted for: followed, followed already, twice in the file, or refused with its reason.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterable
+from pathlib import Path
+
+from tqdm import tqdm
+
+from lanes.cli.door import open_store
+from lanes.cli.following import wanted
+from lanes.cli.opml import Outline, read
+from lanes.cli.parser import DONE
+from lanes.cli.words import clean, counted, print_json
+from lanes.core.urls import shown
+from lanes.errors import BadUrl, LanesError
+from lanes.store.following import Wanted, Was
+
+MOST_TOLD = 20  # of a kind in words; --json has all
+
+
+class NoFile(LanesError):
+    """The file cannot be opened."""
+
+
+def run(asked: Namespace) -> int:
+    """Follows what the file names."""
+    name = "standard input" if asked.file == "-" else asked.file
+    outlines = read(name, _bytes(asked.file))
+    good, repeated, refused = _sorted(outlines)
+    with open_store() as store:
+        if asked.dry_run:
+            was = store.following.stand(good)
+        else:
+            with tqdm(total=len(good), unit=" Series", disable=None, leave=False) as bar:
+                was = tuple(each.was for each in store.following.follow(good, bar.update))
+    by_kind = {kind: [each for each, stood in zip(good, was, strict=True) if stood is kind] for kind in Was}
+    if asked.json:
+        print_json(
+            {
+                "dry_run": asked.dry_run,
+                "outlines": len(outlines),
+                **{kind.value: [_row(each) for each in found] for kind, found in by_kind.items()},
+                "repeated": [_row(each) for each in repeated],
+                "refused": [{"line": outline.line, "title": outline.title, "why": why} for outline, why in refused],
+            }
+        )
+        return DONE
+    would = "would be" if asked.dry_run else "are"
+    print(f"{counted(len(outlines), 'outline')} with a feed in {name}.")
+    print(f"{counted(len(by_kind[Was.NEW]), 'Series')} {would} followed from now on.")
+    if by_kind[Was.KNOWN]:
+        print(f"{counted(len(by_kind[Was.KNOWN]), 'Series')} {would} bookmarked again.")
+    _tell("were followed already", (shown(each.url) for each in by_kind[Was.FOLLOWED]), len(by_kind[Was.FOLLOWED]))
+    _tell("stand in the file more than once", (shown(each.url) for each in repeated), len(repeated))
+    _tell("cannot be followed", (f"line {outline.line}: {why}" for outline, why in refused), len(refused))
+    return DONE
+
+
+def _bytes(file: str) -> bytes:
+    if file == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(file).read_bytes()
+    except OSError as error:
+        raise NoFile(f"{file} cannot be read: {error.strerror}.") from None
+
+
+def _sorted(outlines: Iterable[Outline]) -> tuple[list[Wanted], list[Wanted], list[tuple[Outline, str]]]:
+    """What can be followed, what repeats an earlier outline, and what is refused, with the reason."""
+    good: dict[str, Wanted] = {}
+    repeated, refused = [], []
+    for outline in outlines:
+        try:
+            found = wanted(outline.url, outline.title or None)
+        except BadUrl as error:
+            refused.append((outline, str(error)))
+            continue
+        if found.url in good:
+            repeated.append(found)
+        else:
+            good[found.url] = found
+    return list(good.values()), repeated, refused
+
+
+def _row(each: Wanted) -> dict[str, str | None]:
+    return {"site": each.site, "title": each.title, "url": shown(each.url)}
+
+
+def _tell(what: str, lines: Iterable[str], count: int) -> None:
+    if count:
+        print(f"{counted(count, 'outline')} {what}:")
+    for number, line in enumerate(lines):
+        if number == MOST_TOLD:
+            print(f"  ... and {count - MOST_TOLD:,} more; --json lists all")
+            return
+        print(f"  {clean(line)}")

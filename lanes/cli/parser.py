@@ -1,0 +1,245 @@
+"""Every command, its arguments, and an example of each.
+
+Owns the words that are typed.  Refuses to own: what they do (`run` names the function, imported when asked for).
+"""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from typing import Any, Final
+
+DONE: Final = 0
+FAILED: Final = 1
+USAGE: Final = 2
+UNKNOWN: Final = 3
+AWAY: Final = 4
+STOPPED: Final = 130
+
+CODES: Final = f"""\
+exit codes:
+  {DONE}    done
+  {FAILED}    it failed, or `audit` found an offence
+  {USAGE}    wrong arguments, settings or installation: trying again as it is will not help
+  {UNKNOWN}    what was named does not exist
+  {AWAY}    the database is away or not ready yet: try again later
+  {STOPPED}  stopped by Ctrl-C
+
+KEY is the key of a Series, as `lanes list` shows it, or its URL.  Times are shown in your own zone; --json gives UTC, and durations
+in seconds.  Settings come from the environment: deploy/lanes.env.example explains each."""
+
+_EACH_SITE: Final = "of this Site alone"
+
+
+def build() -> argparse.ArgumentParser:
+    """The whole parser."""
+    parser = argparse.ArgumentParser(
+        prog="lanes",
+        description="Follows serial publications politely and tells you of new Chapters.",
+        epilog=CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", title="commands")
+    _following(commands)
+    _asking(commands)
+    _processes(commands)
+    return parser
+
+
+def _command(
+    commands: Any, name: str, run: str, does: str, example: str, *, json: bool = False
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=does,
+        description=f"{does[0].upper()}{does[1:]}.",
+        epilog="example:\n" + textwrap.indent(textwrap.dedent(example).strip(), "  "),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    if json:
+        parser.add_argument("--json", action="store_true", help="facts for a program instead of a table")
+    return parser
+
+
+def _following(commands: Any) -> None:
+    run = "lanes.cli.following:"
+    add = _command(
+        commands,
+        "add",
+        run + "add",
+        "follow a Series by its URL: a feed, or a web page that names its feed",
+        "lanes add https://serial.example.org/feed\nlanes add --wait 30 https://serial.example.org https://comic.example.org/rss",
+        json=True,
+    )
+    add.add_argument("urls", nargs="+", metavar="URL")
+    add.add_argument(
+        "--wait",
+        nargs="?",
+        type=_seconds,
+        const=30.0,
+        metavar="SECONDS",
+        help="wait for the first Poll, and fail when it does (without SECONDS: 30; by default 10 at a terminal, without failing)",
+    )
+    taken = _command(
+        commands,
+        "import",
+        "lanes.cli.importing:run",
+        "follow every feed of an OPML file",
+        "lanes import --dry-run subscriptions.opml\nlanes import subscriptions.opml\ncat subscriptions.opml | lanes import -",
+        json=True,
+    )
+    taken.add_argument("file", metavar="FILE", help="an OPML file; - reads standard input")
+    taken.add_argument("--dry-run", action="store_true", help="say what would happen and change nothing")
+    check = _command(
+        commands,
+        "check",
+        run + "check",
+        "ask for one Poll of a Series sooner than its schedule; its Site's pace still holds",
+        "lanes check serial-example-org",
+        json=True,
+    )
+    check.add_argument("keys", nargs="+", metavar="KEY")
+    for name, does in (("pause", "stop polling Series, or a whole Lane, until `resume`"), ("resume", "end a pause")):
+        command = _command(
+            commands,
+            name,
+            f"{run}{name}",
+            does,
+            f"lanes {name} serial-example-org\nlanes {name} --site feeds",
+        )
+        what = command.add_mutually_exclusive_group(required=True)
+        what.add_argument("keys", nargs="*", default=[], metavar="KEY")
+        what.add_argument("--site", help="the whole Lane of this Site")
+    remove = _command(
+        commands,
+        "remove",
+        run + "remove",
+        "drop your Bookmark: the Series and its Chapters are kept, but no longer polled",
+        "lanes remove serial-example-org\nlanes remove --purge --yes serial-example-org",
+    )
+    remove.add_argument("keys", nargs="+", metavar="KEY")
+    remove.add_argument("--purge", action="store_true", help="delete the Series with its Chapters as well")
+    remove.add_argument("--yes", action="store_true", help="do not ask before a --purge")
+
+
+def _asking(commands: Any) -> None:
+    run = "lanes.cli.asking:"
+    listed = _command(
+        commands,
+        "list",
+        run + "series",
+        "show the Series, all or some",
+        "lanes list\nlanes list --failing\nlanes list --json --whole-urls lantern",
+        json=True,
+    )
+    listed.add_argument("words", nargs="?", metavar="TEXT", help="with this text in key, title or URL")
+    listed.add_argument("--site", help=_EACH_SITE)
+    listed.add_argument("--failing", action="store_true", help="whose last Poll failed")
+    listed.add_argument("--held", action="store_true", help="due, but kept from being polled")
+    listed.add_argument(
+        "--whole-urls", action="store_true", help="show URLs whole; without it user, password and query are left out"
+    )
+    chapters = _command(
+        commands,
+        "chapters",
+        run + "chapters",
+        "show the newest Chapters, of one Series or of all",
+        "lanes chapters\nlanes chapters serial-example-org -n 100",
+        json=True,
+    )
+    polls = _command(
+        commands,
+        "polls",
+        run + "polls",
+        "show the poll record, a line for each request, newest first",
+        "lanes polls\nlanes polls serial-example-org -n 5 --json",
+        json=True,
+    )
+    for command in (chapters, polls):
+        command.add_argument("key", nargs="?", metavar="KEY")
+        command.add_argument(
+            "-n", dest="most", type=_count, default=25, metavar="N", help="at most this many (default 25)"
+        )
+    _command(
+        commands,
+        "status",
+        run + "status",
+        "show how every Lane stands, and the totals",
+        "lanes status\nlanes status --json",
+        json=True,
+    )
+    why = _command(
+        commands,
+        "why",
+        run + "why",
+        "say why a Series is not being polled just now, and until when",
+        "lanes why serial-example-org",
+        json=True,
+    )
+    why.add_argument("keys", nargs="+", metavar="KEY")
+    _command(commands, "sites", run + "sites", "show the registered Sites and their pace", "lanes sites", json=True)
+
+
+def _processes(commands: Any) -> None:
+    run = "lanes.cli.processes:"
+    lane = _command(
+        commands, "lane", run + "lane", "run the Lane of a Site until SIGTERM (supervisord does)", "lanes lane feeds"
+    )
+    lane.add_argument("site", metavar="SITE")
+    _command(
+        commands,
+        "postgres",
+        run + "postgres",
+        "run the embedded database in the foreground (supervisord does); ends at once where LANES_DATABASE_URL names another",
+        "lanes postgres",
+    )
+    migrate = _command(
+        commands,
+        "migrate",
+        run + "migrate",
+        "bring the database up to what this version needs",
+        "lanes migrate\nlanes migrate --wait",
+    )
+    migrate.add_argument("--wait", action="store_true", help="wait for a database that is away")
+    audit = _command(
+        commands,
+        "audit",
+        run + "audit",
+        "prove from the poll record that no pace was ever broken; fails naming the first offence",
+        "lanes audit\nlanes audit --since 2d",
+        json=True,
+    )
+    audit.add_argument(
+        "--since",
+        type=_duration,
+        metavar="AGO",
+        help="look back this far, such as 30m, 12h or 2d (by default over the whole record)",
+    )
+    _command(
+        commands,
+        "demo",
+        "lanes.cli.demo:run",
+        "poll a small internet on loopback and watch Chapters arrive",
+        "lanes demo",
+    )
+    _command(commands, "version", run + "version", "print the version", "lanes version")
+
+
+def _seconds(text: str) -> float:
+    if not text.isdecimal() or not text.isascii() or len(text) > 6:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of seconds")
+    return float(text)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not text.isascii() or not 0 < int(text[:9]) <= 1_000_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 1000000")
+    return int(text[:9])
+
+
+def _duration(text: str) -> float:
+    number, unit = text[:-1], {"s": 1, "m": 60, "h": 3600, "d": 86400}.get(text[-1:])
+    if unit is None or not number.isdecimal() or not number.isascii() or len(number) > 6:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration such as 30m, 12h or 2d")
+    return float(int(number) * unit)

@@ -1,0 +1,139 @@
+"""Instants, durations and tables for people; the same facts for programs.
+
+Owns how values are shown.  Refuses to own: which.  Must never break: what comes from a Site cannot steer the terminal: control
+characters never reach it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+import sys
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from typing import Any
+
+NARROWEST = 8  # a column that gives way to others keeps this many places
+WIDEST_WITHOUT_TERMINAL = 1000  # a file or a pipe cuts nothing worth reading
+
+
+def duration(value: timedelta | None) -> str:
+    """Its largest unit alone: 45 s, 4 min, 3 h, 2 days; "-" for None."""
+    if value is None:
+        return "-"
+    seconds = abs(value.total_seconds())
+    if seconds < 59.5:
+        return f"{seconds:.0f} s" if seconds >= 9.5 or seconds == int(seconds) else f"{seconds:.1f} s"
+    if seconds < 3570:
+        return f"{seconds / 60:.0f} min"
+    if seconds < 47.5 * 3600:
+        return f"{seconds / 3600:.0f} h"
+    return f"{seconds / 86400:.0f} days"
+
+
+def relative(instant: datetime | None, now: datetime) -> str:
+    """ "in 4 min", "3 h ago", "now"; "-" for None."""
+    if instant is None:
+        return "-"
+    distance = instant - now
+    if abs(distance) < timedelta(seconds=1):
+        return "now"
+    return f"in {duration(distance)}" if distance > timedelta(0) else f"{duration(distance)} ago"
+
+
+def local(instant: datetime) -> str:
+    """In the owner's own zone, to the second."""
+    return instant.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def until(instant: datetime | None, now: datetime) -> str:
+    """ " in 4 min (2026-01-31 14:32:10)"; "" for None."""
+    return "" if instant is None else f", {relative(instant, now)} ({local(instant)})"
+
+
+def size(count: int) -> str:
+    """Bytes in the unit that reads best."""
+    value = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024:
+            return f"{value:.0f} {unit}" if unit == "B" or value >= 10 else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} TiB"
+
+
+def counted(number: int, thing: str) -> str:
+    """ "1 Chapter", "2 Chapters", "3 Series"."""
+    return f"{number:,} {thing}" if number == 1 or thing.endswith("s") else f"{number:,} {thing}s"
+
+
+def print_json(value: object) -> None:
+    """One document on standard output: instants as ISO 8601 in UTC, durations as seconds."""
+    sys.stdout.write(json.dumps(_plain(value), ensure_ascii=False, indent=2) + "\n")
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case datetime():
+            return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        case timedelta():
+            return value.total_seconds()
+        case Enum():
+            return value.value
+        case Mapping():
+            return {key: _plain(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_plain(each) for each in value]
+        case _ if dataclasses.is_dataclass(value):
+            return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        case _:
+            return value
+
+
+def print_table(heads: Sequence[str], rows: Iterable[Sequence[object]], *, give: Sequence[int] = ()) -> None:
+    """A table on standard output, cut to the terminal: the columns `give` get narrower, the widest first, until it fits."""
+    cells = [list(heads), *([clean(str(cell)) for cell in row] for row in rows)]
+    widths = [max(_width(row[column]) for row in cells) for column in range(len(heads))]
+    room = _terminal_width() - 2 * (len(heads) - 1)
+    while sum(widths) > room and (wide := [column for column in give if widths[column] > NARROWEST]):
+        widths[max(wide, key=lambda column: widths[column])] -= 1
+    for row in cells:
+        line = "  ".join(_fitted(cell, width) for cell, width in zip(row, widths, strict=True))
+        sys.stdout.write(line.rstrip() + "\n")
+
+
+def clean(text: str) -> str:
+    """The text on one line, without anything that a terminal would obey."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(" " if unicodedata.category(each) in ("Cc", "Cf", "Zl", "Zp", "Cs") else each for each in text)
+
+
+def _terminal_width() -> int:
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDEST_WITHOUT_TERMINAL
+
+
+def _width(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    return sum(_places(each) for each in text)
+
+
+def _places(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
+
+
+def _fitted(text: str, width: int) -> str:
+    if _width(text) > width:
+        kept, used = [], 0
+        for each in text:
+            used += _places(each)
+            if used > width - 1:
+                break
+            kept.append(each)
+        text = "".join(kept) + "…"
+    return text + " " * (width - _width(text))

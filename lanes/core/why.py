@@ -1,0 +1,99 @@
+"""Why a Series is not being polled just now, or that it is about to be: one reason, one instant.
+
+Owns the words and their fixed order (DESIGN 4.2).  Refuses to own: when a Series is due and what gates there are (the rules in
+store/sql/rules).  Must never break: a reason comes from the same `due` and `gate` that the claim uses, never from a second opinion.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A closed gate, and until when; None: until somebody opens it."""
+
+    reason: str
+    until: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A Series as it stands at `now`: why it is due (None: it is not), from when it will be, and the first gate that speaks."""
+
+    now: datetime
+    due: str | None
+    due_at: datetime | None
+    gate: Stop | None
+    tier: str
+    has_url: bool
+    bookmarks: int
+    paused_at: datetime | None
+    retired_at: datetime | None
+    retired_reason: str | None
+    lifecycle: str
+    lease_until: datetime | None
+    lease_machine: str | None
+    retry_at: datetime | None
+    retry_reason: str | None
+    failures: int
+    failure: str | None
+    sighted: bool
+    """A Sighting is what puts its next check off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """The one reason, fit to be read by the owner, and the instant at which it ends; None where only somebody's hand ends it."""
+
+    reason: str
+    until: datetime | None
+    held: bool = False
+    """Due, but kept from being polled by a gate."""
+
+
+def why(series: Standing) -> Why:
+    """The first reason that speaks: never polled; a gate without an end; in hand; not due yet; a gate; nothing."""
+    never = _never(series)
+    if never is not None:
+        return Why(never, None)
+    gate, due = series.gate, series.due is not None
+    if gate is not None and gate.until is None:
+        return Why(gate.reason, None, held=due)
+    if series.lease_until is not None and series.lease_until > series.now:
+        return Why(f"being polled now, by {series.lease_machine}", series.lease_until)
+    if gate is not None and (due or _outlasts(gate, series.due_at)):
+        return Why(gate.reason, gate.until, held=due)
+    if not due:
+        return Why(_not_yet(series), series.due_at)
+    return Why(f"due ({series.due}): its Lane takes it at its turn", None)
+
+
+def _never(series: Standing) -> str | None:
+    if series.tier != "poll":
+        return "its hub pushes it: it is not polled"
+    if not series.has_url:
+        return "it has no URL"
+    if series.bookmarks == 0:
+        return "nobody has bookmarked it"
+    if series.paused_at is not None:
+        return "it is paused"
+    return None
+
+
+def _outlasts(gate: Stop, due_at: datetime | None) -> bool:
+    return gate.until is not None and due_at is not None and gate.until > due_at
+
+
+def _not_yet(series: Standing) -> str:
+    if series.retry_at is not None and series.retry_at > series.now:
+        return f"put back: {series.retry_reason}"
+    if series.retired_at is not None:
+        return f"retired ({series.retired_reason}), with a weekly look left"
+    if series.lifecycle == "finished":
+        return "finished, with a weekly look left"
+    if series.failures:
+        times = "once" if series.failures == 1 else f"{series.failures} times in a row"
+        return f"it failed {times} ({series.failure or 'no detail'}) and is tried again"
+    return "a Reader saw it lately" if series.sighted else "it rests until its next check"

@@ -1,0 +1,225 @@
+"""What the owner asks of the store: lists, the poll record, how Lanes and Series stand.
+
+Owns the reads of the CLI and the pages, as values.  Refuses to own: writing, and how any of it is shown.  Must never break: what is
+said here about a Series comes from the claim's own `due` and `gate`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from lanes.core.why import Standing, Stop, Why, why
+from lanes.errors import UnknownSeries
+from lanes.store.polls import Gauges, PollStore
+from lanes.store.pool import Database, named_sql
+
+_SQL = named_sql("asking")
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One Series as its owner sees it.  `url` is whole: whoever shows it elsewhere hides its secrets."""
+
+    key: str
+    site: str
+    host: str
+    title: str | None
+    url: str
+    home: str | None
+    chapters: int
+    newest_at: datetime | None
+    checked_at: datetime | None
+    good_at: datetime | None
+    rest: timedelta | None
+    failing_since: datetime | None
+    standing: Standing
+
+    @property
+    def why(self) -> Why:
+        """Why it is not polled just now."""
+        return why(self.standing)
+
+
+@dataclass(frozen=True, slots=True)
+class ChapterFound:
+    """A Chapter that is stored; `announced` False: first sight or back-fill."""
+
+    key: str
+    series: str | None
+    title: str
+    url: str | None
+    published_at: datetime | None
+    approximate: bool
+    found_at: datetime
+    announced: bool
+    volume: str | None
+    number: str | None
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One row of the poll record; `key` is None where the Series was deleted since, `sent_at` where no request was written."""
+
+    key: str | None
+    site: str
+    host: str
+    address: str | None
+    machine: str
+    trigger: str
+    claimed_at: datetime
+    hop: int
+    sent_at: datetime | None
+    ended_at: datetime | None
+    outcome: str
+    status: int | None
+    wire_bytes: int
+    new_chapters: int
+    detail: str | None
+    host_wait_until: datetime | None
+    series_wait_until: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a Poll ended."""
+
+    outcome: str
+    status: int | None
+    new_chapters: int
+    detail: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LaneState:
+    """A Lane by its rows; all zero and None where it has never run."""
+
+    site: str
+    gauges: Gauges
+    paused_at: datetime | None = None
+    refused_until: datetime | None = None
+    in_hand: int = 0
+    polled_at: datetime | None = None
+    hosts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The whole installation.  `lane_seen_at`: when some Lane last noted the clock, which each does once a minute."""
+
+    now: datetime
+    lane_seen_at: datetime | None
+    series: int
+    bookmarked: int
+    never_checked: int
+    failing: int
+    retired: int
+    paused: int
+    pending: int
+    chapters: int
+    database_bytes: int
+    postgres: str
+
+
+class AskStore:
+    """The reads.  `rests` is the registry's Rest of each Site (None: its Series keep their own), `polling` the kill switch here."""
+
+    def __init__(self, database: Database, rests: Mapping[str, timedelta | None], *, polling: bool) -> None:
+        self._database, self._rests, self._polling = database, rests, polling
+
+    def now(self) -> datetime:
+        """lanes.now()."""
+        with self._database.connection() as connection:
+            now: datetime = _SQL.now(connection)
+            return now
+
+    def series(self, *, site: str | None = None, words: str | None = None, failing: bool = False) -> tuple[Listed, ...]:
+        """The Series, by key: all, or of a Site, with `words` in key, title or URL, or failing ones."""
+        return self._standings(key=None, site=site, words=words, failing=failing)
+
+    def one(self, key: str) -> Listed:
+        """The Series of this key.  Raises UnknownSeries."""
+        for series in self._standings(key=key, site=None, words=None, failing=False):
+            return series
+        raise UnknownSeries(key)
+
+    def _standings(self, **wanted: Any) -> tuple[Listed, ...]:
+        with self._database.connection() as connection:
+            rows = _SQL.standings(
+                connection,
+                sites=list(self._rests),
+                rests=list(self._rests.values()),
+                polling=self._polling,
+                **wanted,
+            )
+            return tuple(_listed(row) for row in rows)
+
+    def chapters(self, series_id: int | None, most: int) -> tuple[ChapterFound, ...]:
+        """The newest Chapters, of one Series or of all."""
+        with self._database.connection() as connection:
+            return tuple(ChapterFound(*row) for row in _SQL.chapters(connection, series_id=series_id, most=most))
+
+    def attempts(self, series_id: int | None, most: int) -> tuple[Attempt, ...]:
+        """The poll record, newest first, of one Series or of all."""
+        with self._database.connection() as connection:
+            return tuple(Attempt(*row) for row in _SQL.attempts(connection, series_id=series_id, most=most))
+
+    def first_outcome(self, series_id: int, since: datetime) -> Outcome | None:
+        """How the first Poll of a Series that was claimed since then ended; None: not yet."""
+        with self._database.connection() as connection:
+            row = _SQL.first_outcome(connection, series_id=series_id, since=since)
+        return None if row is None else Outcome(*row)
+
+    def lane(self, site: str) -> LaneState:
+        """How a Lane stands."""
+        gauges = PollStore(self._database, site, "").gauges(self._rests[site])
+        with self._database.connection() as connection:
+            row = _SQL.lane(connection, site=site)
+        return LaneState(site, gauges) if row is None else LaneState(site, gauges, *row)
+
+    def totals(self) -> Totals:
+        """The whole installation in numbers."""
+        with self._database.connection() as connection:
+            return Totals(*_SQL.totals(connection))
+
+
+def _listed(row: Any) -> Listed:
+    gate = None if row.gate_reason is None else Stop(row.gate_reason, row.gate_until)
+    standing = Standing(
+        now=row.now,
+        due=row.due,
+        due_at=row.due_at,
+        gate=gate,
+        tier=row.tier,
+        has_url=row.has_url,
+        bookmarks=row.bookmarks,
+        paused_at=row.paused_at,
+        retired_at=row.retired_at,
+        retired_reason=row.retired_reason,
+        lifecycle=row.lifecycle,
+        lease_until=row.lease_until,
+        lease_machine=row.lease_machine,
+        retry_at=row.retry_at,
+        retry_reason=row.retry_reason,
+        failures=row.failures,
+        failure=row.failure,
+        sighted=row.sighted,
+    )
+    return Listed(
+        key=row.key,
+        site=row.site,
+        host=row.host,
+        title=row.title,
+        url=row.url,
+        home=row.home,
+        chapters=row.chapters,
+        newest_at=row.newest_at,
+        checked_at=row.checked_at,
+        good_at=row.good_at,
+        rest=row.rest,
+        failing_since=row.failing_since,
+        standing=standing,
+    )

@@ -1,0 +1,71 @@
+-- What the owner asks.  Reads only; whatever explains uses lanes.due, lanes.due_at and lanes.gate, as the claim does.
+-- Instants that are no instants ('-infinity': never yet) come back as null.
+
+-- name: now()$
+-- The one clock.
+SELECT lanes.now();
+
+-- name: standings(key, site, words, failing, sites, rests, polling)
+-- How Series stand: all, or those of a key, of a Site, with a text in key, title or URL, or failing.
+SELECT s.id, s.key, s.site, s.title, s.url, s.home, h.name AS host, t.now, s.tier, s.url <> '' AS has_url, s.bookmarks, s.paused_at,
+       s.retired_at, s.retired_reason, s.lifecycle, s.lease_until, s.lease_machine, s.retry_at, s.retry_reason,
+       s.failures, s.failure, s.failing_since, s.good_at, s.added_at,
+       nullif(s.latest_checked_at, '-infinity') AS checked_at, lanes.rest_of(s, r.rest) AS rest,
+       lanes.due(s, r.rest, t.now) AS due, nullif(d.at, '-infinity') AS due_at,
+       s.sighted_at IS NOT NULL AND lanes.later(s.sighted_at, lanes.rest_of(s, r.rest)) = d.at AS sighted,
+       (g.stop).reason AS gate_reason, nullif((g.stop).until, 'infinity') AS gate_until,
+       (SELECT count(*) FROM lanes.chapters c WHERE c.series_id = s.id) AS chapters,
+       (SELECT max(c.sort_at) FROM lanes.chapters c WHERE c.series_id = s.id) AS newest_at
+FROM lanes.series s
+JOIN lanes.hosts h ON h.id = s.queue_host_id
+JOIN lanes.lanes l ON l.site = s.site
+LEFT JOIN unnest(:sites::text[], :rests::interval[]) AS r (site, rest) ON r.site = s.site
+LEFT JOIN lanes.addresses a ON a.address = lanes.bucket(coalesce(s.retry_address, h.address))
+CROSS JOIN (SELECT lanes.now() AS now) t
+CROSS JOIN LATERAL (SELECT lanes.due_at(s, r.rest) AS at) d
+CROSS JOIN LATERAL (SELECT lanes.gate(s, h, a.next_at, l, :polling, t.now) AS stop) g
+WHERE (:key::text IS NULL OR s.key = :key)
+  AND (:site::text IS NULL OR s.site = :site)
+  AND (:words::text IS NULL OR strpos(lower(concat_ws(' ', s.key, s.title, s.url)), lower(:words)) > 0)
+  AND (NOT :failing OR s.failures > 0)
+ORDER BY s.key;
+
+-- name: chapters(series_id, most)
+-- The newest Chapters, of one Series or of all.
+SELECT s.key, s.title AS series, c.title, c.url, c.published_at, c.approximate, c.found_at, c.announced, c.volume, c.number, c.label
+FROM lanes.chapters c JOIN lanes.series s ON s.id = c.series_id
+WHERE :series_id::bigint IS NULL OR c.series_id = :series_id
+ORDER BY c.sort_at DESC, c.id DESC LIMIT :most;
+
+-- name: attempts(series_id, most)
+-- The poll record, newest first: a row for each request.
+SELECT s.key, p.site, p.host, host(p.address) AS address, p.machine, p.trigger, p.claimed_at, p.hop, p.sent_at, p.ended_at, p.outcome,
+       p.status, p.wire_bytes, p.new_chapters, p.detail, p.host_wait_until, p.series_wait_until
+FROM lanes.polls p LEFT JOIN lanes.series s ON s.id = p.series_id
+WHERE :series_id::bigint IS NULL OR p.series_id = :series_id
+ORDER BY p.claimed_at DESC, p.token, p.hop DESC LIMIT :most;
+
+-- name: first_outcome(series_id, since)^
+-- How the first Poll claimed since then ended; a put back or a page that named its feed is no end yet.
+SELECT outcome, status, new_chapters, detail FROM lanes.polls
+WHERE series_id = :series_id AND claimed_at >= :since AND outcome NOT IN ('put back', 'redirected', 'abandoned', 'feed found')
+ORDER BY claimed_at LIMIT 1;
+
+-- name: lane(site)^
+-- A Lane's own row, what it has in hand, and its latest claim.
+SELECT l.paused_at, CASE WHEN l.refused_until > lanes.now() THEN l.refused_until END AS refused_until,
+       (SELECT count(*) FROM lanes.series WHERE site = l.site AND lease_until > lanes.now()) AS in_hand,
+       (SELECT claimed_at FROM lanes.polls WHERE site = l.site ORDER BY claimed_at DESC LIMIT 1) AS polled_at,
+       (SELECT count(*) FROM lanes.hosts WHERE site = l.site) AS hosts
+FROM lanes.lanes l WHERE l.site = :site;
+
+-- name: totals()^
+-- The whole installation in numbers.
+SELECT lanes.now() AS now, nullif((SELECT latest_seen FROM lanes.clock), '-infinity') AS lane_seen_at,
+       count(*) AS series, count(*) FILTER (WHERE bookmarks > 0) AS bookmarked,
+       count(*) FILTER (WHERE bookmarks > 0 AND latest_checked_at = '-infinity') AS never_checked,
+       count(*) FILTER (WHERE failures > 0) AS failing, count(*) FILTER (WHERE retired_at IS NOT NULL) AS retired,
+       count(*) FILTER (WHERE paused_at IS NOT NULL) AS paused, count(*) FILTER (WHERE turn = 0 AND claimable_at IS NOT NULL) AS pending,
+       (SELECT count(*) FROM lanes.chapters) AS chapters, pg_database_size(current_database()) AS database_bytes,
+       current_setting('server_version') AS postgres
+FROM lanes.series;
