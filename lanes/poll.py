@@ -51,15 +51,23 @@ class Ended:
     held: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A host that a Poll entered: when its buckets were spent, and its interval with all lower bounds."""
+
+    host_id: int
+    pace: HostPace
+    spent_at: datetime
+    interval: timedelta
+
+
 class Hand:
     """The permits of one claimed Poll, and the trail of where it went."""
 
     def __init__(self, store: PollStore, claim: Claim, asked: float, lease: timedelta) -> None:
         self._store, self._claim, self._asked = store, claim, asked
         self._lease_until = claim.claimed_at + lease
-        self._entered: dict[str, tuple[int, HostPace, datetime, timedelta]] = {
-            claim.host: (claim.host_id, claim.pace, claim.claimed_at, claim.host_pace)
-        }
+        self._entered = {claim.host: Visit(claim.host_id, claim.pace, claim.claimed_at, claim.host_pace)}
         self._where = claim.host
         self._sent: list[Sent] = []
         self.wanted: str | None = None
@@ -69,7 +77,7 @@ class Hand:
         return self._claim.claimed_at + timedelta(seconds=time.monotonic() - self._asked)
 
     def dial(self, host: str, address: str) -> Go | Wait:
-        wait = self._store.take_address(self._entered[host][0], address)
+        wait = self._store.take_address(self._entered[host].host_id, address, self._claim.token)
         return Go(address) if wait is None else Wait(wait, "the interval of its address")
 
     def hop(self, host: str) -> Go | Wait:
@@ -78,29 +86,33 @@ class Hand:
         entered = self._store.enter(host, self._claim.token, self._lease_until)
         if entered.wait is not None:
             return Wait(entered.wait, entered.reason)
-        self._entered[host] = (entered.host_id, entered.pace, asked_at, entered.pace.pace)
+        self._entered[host] = Visit(entered.host_id, entered.pace, asked_at, entered.interval)
         self._where, self.wanted = host, None
         return Go(entered.address)
 
     def sending(self, host: str, address: str) -> datetime:
-        host_id, _, spent_at, _ = self._entered[host]
+        visit = self._entered[host]
         sent_at = self.now()
-        if sent_at - spent_at > SENT_LATE:
-            self._store.move_buckets(host_id, address, sent_at)
-            sent_at = self.now()
+        if sent_at - visit.spent_at > SENT_LATE:
+            place = self._store.move_buckets(visit.host_id, address, sent_at, self._claim.token)
+            while (sent_at := self.now()) < place:  # another host of this address took the slot that we were late for
+                time.sleep((place - sent_at).total_seconds())
         self._sent.append(Sent("", host, address, sent_at))
         return sent_at
 
     def pace(self) -> HostPace:
         """The pace of the host where the Poll is."""
-        return self._entered[self._where][1]
+        return self._entered[self._where].pace
 
     def trail(self, answer: Answer | None) -> Trail:
         """`answer` None: Postgres went away in mid fetch; what was sent until then goes into the record all the same."""
         requests = tuple(self._sent) if answer is None else answer.requests
-        hosts = tuple(sorted({entered[0] for entered in self._entered.values()}))
-        paces = tuple(self._entered[sent.host][3] for sent in requests)
-        return Trail(self._entered[self._where][0], hosts, requests, paces)
+        hosts = tuple(sorted({visit.host_id for visit in self._entered.values()}))
+        paces = tuple(self._entered[sent.host].interval for sent in requests)
+        last = {self._entered[sent.host].host_id: sent.sent_at for sent in requests}
+        return Trail(
+            self._entered[self._where].host_id, hosts, tuple(last.get(each) for each in hosts), requests, paces
+        )
 
 
 class Poller:

@@ -23,19 +23,33 @@ CREATE FUNCTION lanes.now() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAF
 CREATE FUNCTION lanes.later(t timestamptz, duration interval) RETURNS timestamptz LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN (t AT TIME ZONE 'UTC' + duration) AT TIME ZONE 'UTC';
 
+-- What one value must be is said once, as a domain: it is checked when the value is given, not at every update of its row.
+CREATE DOMAIN lanes.word AS text CHECK (VALUE <> '');
+CREATE DOMAIN lanes.number_of AS integer CHECK (VALUE >= 0);
+CREATE DOMAIN lanes.duration AS interval CHECK (VALUE > '0');
+CREATE DOMAIN lanes.series_key AS text CHECK (VALUE ~ '^[a-z0-9][a-z0-9-]{0,99}$');
+CREATE DOMAIN lanes.tier AS text CHECK (VALUE IN ('poll', 'push'));
+CREATE DOMAIN lanes.lifecycle AS text CHECK (VALUE IN ('ongoing', 'hiatus', 'finished'));
+CREATE DOMAIN lanes.host_name AS text CHECK (VALUE <> '' AND VALUE = lower(VALUE));
+CREATE DOMAIN lanes.host_pace AS interval CHECK (VALUE >= '0');
+CREATE DOMAIN lanes.crawl_delay AS interval CHECK (VALUE >= '0' AND VALUE <= '1 hour');
+CREATE DOMAIN lanes.hint AS interval CHECK (VALUE > '0' AND VALUE <= '24 hours');
+CREATE DOMAIN lanes.hours_of_day AS integer CHECK (VALUE BETWEEN 0 AND 16777215);  -- bit n: hour n, UTC
+CREATE DOMAIN lanes.days_of_week AS smallint CHECK (VALUE BETWEEN 0 AND 127);      -- bit 0: Monday
+
 -- The key of an address bucket: an IPv4 address by itself, an IPv6 address by its /64.
 CREATE FUNCTION lanes.bucket(address inet) RETURNS inet LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN set_masklen(network(set_masklen(address, CASE family(address) WHEN 6 THEN 64 ELSE 32 END)), CASE family(address) WHEN 6 THEN 64 ELSE 32 END);
 
 -- One row per registered Site: what its Lane shares between processes and keeps over restarts.
 CREATE TABLE lanes.lanes (
-    site           text PRIMARY KEY CHECK (site <> ''),
+    site           lanes.word PRIMARY KEY,
     next_at        timestamptz NOT NULL DEFAULT '-infinity',  -- the Gap's bucket
     refused_until  timestamptz,
     refused_since  timestamptz,
-    refusals       integer NOT NULL DEFAULT 0 CHECK (refusals >= 0),
+    refusals       lanes.number_of NOT NULL DEFAULT 0,
     paused_at      timestamptz,
-    owner_gap      interval CHECK (owner_gap > '0'),          -- the owner's word, can only slow
+    owner_gap      lanes.duration, -- the owner's word, can only slow
     browser_asleep boolean NOT NULL DEFAULT false
 ) WITH (fillfactor = 50);
 
@@ -53,11 +67,12 @@ CREATE TABLE lanes.browser (
 CREATE TABLE lanes.hosts (
     id                 bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     site               text NOT NULL REFERENCES lanes.lanes,
-    name               text NOT NULL UNIQUE CHECK (name <> '' AND name = lower(name)),
+    name               lanes.host_name NOT NULL UNIQUE,
     address            inet,                                             -- last dialled
-    pace               interval NOT NULL DEFAULT '1 second' CHECK (pace >= '0'),  -- the host interval, before its lower bounds
-    crawl_delay        interval CHECK (crawl_delay >= '0' AND crawl_delay <= '1 hour'),
-    owner_pace         interval CHECK (owner_pace > '0'),                -- the owner's word, can only slow
+    bucket             inet,                                             -- the bucket of that address
+    pace               lanes.host_pace NOT NULL DEFAULT '1 second',  -- the host interval, before its lower bounds
+    crawl_delay        lanes.crawl_delay,
+    owner_pace         lanes.duration, -- the owner's word, can only slow
     next_at            timestamptz NOT NULL DEFAULT '-infinity',         -- the host bucket
     sent_at            timestamptz,
     busy_until         timestamptz NOT NULL DEFAULT '-infinity',         -- one fetch per host at a time
@@ -67,36 +82,38 @@ CREATE TABLE lanes.hosts (
     ready_at           timestamptz NOT NULL DEFAULT '-infinity',         -- a hint: early at will, late only by a booked place
     pending_at         timestamptz,
     latency            interval,                                         -- smoothed
-    backoffs           integer NOT NULL DEFAULT 0 CHECK (backoffs >= 0), -- in a row, at the ceiling
+    backoffs           lanes.number_of NOT NULL DEFAULT 0, -- in a row, at the ceiling
     dead_since         timestamptz,
     refused_pace       interval,                                         -- where the host last refused us
     refused_pace_at    timestamptz,
-    refused_paces      integer NOT NULL DEFAULT 0 CHECK (refused_paces >= 0),
+    refused_paces      lanes.number_of NOT NULL DEFAULT 0,
     unavailable_url    bytea,                                            -- the URL (hashed) of the last 503, and when
     unavailable_at     timestamptz,
     refused_until      timestamptz,
     refused_since      timestamptz,
-    refusals           integer NOT NULL DEFAULT 0 CHECK (refusals >= 0),
+    refusals           lanes.number_of NOT NULL DEFAULT 0,
     unused_since       timestamptz,
+    CONSTRAINT an_address_has_a_bucket CHECK (num_nulls(address, bucket) IN (0, 2)),
     CONSTRAINT a_wait_has_a_reason CHECK ((not_before = '-infinity') = (not_before_reason IS NULL)),
     CONSTRAINT in_hand_has_a_token CHECK ((busy_until = '-infinity') = (busy_token IS NULL))
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX hosts_ready ON lanes.hosts (site, ready_at);
 CREATE INDEX hosts_pending ON lanes.hosts (site, ready_at) WHERE pending_at IS NOT NULL;
-CREATE INDEX hosts_bucket ON lanes.hosts (lanes.bucket(address), ready_at) WHERE address IS NOT NULL;
+CREATE INDEX hosts_bucket ON lanes.hosts (bucket, ready_at) WHERE bucket IS NOT NULL;
 
 -- The address buckets.  IPv6 by its /64.
 CREATE TABLE lanes.addresses (
     address       inet PRIMARY KEY,
     next_at       timestamptz NOT NULL DEFAULT '-infinity',
     booked_until  timestamptz NOT NULL DEFAULT '-infinity',
-    used_at       timestamptz NOT NULL
+    used_at       timestamptz NOT NULL,
+    used_by       uuid                                        -- the lease that spent it last
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX addresses_used ON lanes.addresses (used_at);
 
 CREATE TABLE lanes.series (
     id                   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    key                  text NOT NULL UNIQUE CHECK (key ~ '^[a-z0-9][a-z0-9-]{0,99}$'),
+    key                  lanes.series_key NOT NULL UNIQUE,
     site                 text NOT NULL REFERENCES lanes.lanes,
     host_id              bigint NOT NULL REFERENCES lanes.hosts,
     queue_host_id        bigint NOT NULL REFERENCES lanes.hosts,  -- where it queues: host_id, or the host of a redirect chain's next hop
@@ -104,25 +121,25 @@ CREATE TABLE lanes.series (
     old_url              text,
     title                text,
     home                 text,
-    tier                 text NOT NULL DEFAULT 'poll' CHECK (tier IN ('poll', 'push')),
-    lifecycle            text NOT NULL DEFAULT 'ongoing' CHECK (lifecycle IN ('ongoing', 'hiatus', 'finished')),
-    bookmarks            integer NOT NULL DEFAULT 0 CHECK (bookmarks >= 0),
+    tier                 lanes.tier NOT NULL DEFAULT 'poll',
+    lifecycle            lanes.lifecycle NOT NULL DEFAULT 'ongoing',
+    bookmarks            lanes.number_of NOT NULL DEFAULT 0,
     bookmarked_at        timestamptz,
     added_at             timestamptz NOT NULL DEFAULT lanes.now(),
     paused_at            timestamptz,
     retired_at           timestamptz,
     retired_reason       text,
-    refusals             integer NOT NULL DEFAULT 0 CHECK (refusals >= 0),  -- of its URL alone, in a row
+    refusals             lanes.number_of NOT NULL DEFAULT 0,  -- of its URL alone, in a row
     revived_at           timestamptz,
     discovering          boolean NOT NULL DEFAULT true,    -- a web page may still be asked for its feed, until the first good Poll
     -- schedule
     next_check_at        timestamptz DEFAULT '-infinity',
-    rest                 interval CHECK (rest > '0'),      -- the adaptive interval of `feeds`; null where the registry's Rest rules
+    rest                 lanes.duration,      -- the adaptive interval of `feeds`; null where the registry's Rest rules
     latest_checked_at    timestamptz NOT NULL DEFAULT '-infinity',
     earlier_checked_at   timestamptz NOT NULL DEFAULT '-infinity',   -- the stamp before this claim's, given back by a put back
     force_poll_at        timestamptz,
     sighted_at           timestamptz,
-    sightings            integer NOT NULL DEFAULT 0 CHECK (sightings >= 0),
+    sightings            lanes.number_of NOT NULL DEFAULT 0,
     not_before           timestamptz,
     not_before_reason    text,
     -- the lease
@@ -130,7 +147,7 @@ CREATE TABLE lanes.series (
     lease_token          uuid,
     lease_machine        text,
     lease_trigger        text,
-    abandoned            smallint NOT NULL DEFAULT 0 CHECK (abandoned >= 0),
+    abandoned            lanes.number_of NOT NULL DEFAULT 0,
     -- put back
     retry_at             timestamptz,
     retry_reason         text,
@@ -138,7 +155,7 @@ CREATE TABLE lanes.series (
     resume               jsonb,
     resume_until         timestamptz,
     -- counters
-    failures             integer NOT NULL DEFAULT 0 CHECK (failures >= 0),
+    failures             lanes.number_of NOT NULL DEFAULT 0,
     failing_since        timestamptz,
     failure              text,
     good_at              timestamptz,                      -- the last good answer
@@ -152,50 +169,55 @@ CREATE TABLE lanes.series (
     body_hash            bytea,
     unconditional_at     timestamptz,
     distrusted_at        timestamptz,                      -- validators that lied
-    hint_every           interval CHECK (hint_every > '0' AND hint_every <= '24 hours'),
-    hint_skip_hours      integer NOT NULL DEFAULT 0 CHECK (hint_skip_hours BETWEEN 0 AND 16777215),  -- bit n: hour n, UTC
-    hint_skip_days       smallint NOT NULL DEFAULT 0 CHECK (hint_skip_days BETWEEN 0 AND 127),       -- bit 0: Monday
+    hint_every           lanes.hint,
+    hint_skip_hours      lanes.hours_of_day NOT NULL DEFAULT 0,
+    hint_skip_days       lanes.days_of_week NOT NULL DEFAULT 0,
     guid_alone           boolean NOT NULL DEFAULT true,    -- false for good once one document gave one guid to two titles
     moving_to            text,
     moving_since         timestamptz,
     moving_polls         smallint NOT NULL DEFAULT 0,
-    -- Whose turn on its host: 0 pending, 1 put back, 2 anything else; and the instant from which a claim may take it (null: never).
-    -- They restate lanes.due() for the one index that a claim descends; on a Site of one host, whose Rest is not stored, a lower bound.
-    turn smallint NOT NULL GENERATED ALWAYS AS (
-        CASE WHEN retired_at IS NULL AND force_poll_at > latest_checked_at THEN 0 WHEN retry_at IS NOT NULL THEN 1 ELSE 2 END
-    ) STORED,
-    claimable_at timestamptz GENERATED ALWAYS AS (
-        CASE WHEN tier <> 'poll' OR url = '' OR bookmarks = 0 OR paused_at IS NOT NULL THEN NULL
-        ELSE greatest(
-            not_before, lease_until, retry_at,
-            CASE WHEN retired_at IS NULL AND force_poll_at > latest_checked_at THEN force_poll_at
-                 WHEN retry_at IS NOT NULL THEN retry_at
-                 WHEN lease_until IS NOT NULL THEN lease_until
-                 ELSE least(
-                     lanes.later(latest_checked_at, '168 hours'),
-                     CASE WHEN retired_at IS NULL AND lifecycle <> 'finished' THEN greatest(
-                         next_check_at,
-                         lanes.later(latest_checked_at, coalesce(rest, '0')),
-                         lanes.later(sighted_at, coalesce(rest, '0')))
-                     END)
-            END)
-        END
-    ) STORED,
-    CONSTRAINT push_is_never_polled CHECK (tier <> 'push' OR next_check_at IS NULL),
-    CONSTRAINT polled_has_a_next_check CHECK (tier <> 'poll' OR next_check_at IS NOT NULL),
-    CONSTRAINT a_lease_has_a_token CHECK ((lease_until IS NULL) = (lease_token IS NULL)),
-    CONSTRAINT a_lease_has_a_holder CHECK ((lease_token IS NULL) = (lease_machine IS NULL)),
-    CONSTRAINT a_wait_has_a_reason CHECK ((not_before IS NULL) = (not_before_reason IS NULL)),
-    CONSTRAINT a_put_back_has_a_reason CHECK ((retry_at IS NULL) = (retry_reason IS NULL)),
-    CONSTRAINT a_resume_is_put_back CHECK (resume IS NULL OR retry_at IS NOT NULL OR lease_token IS NOT NULL),
-    CONSTRAINT a_resume_is_forgotten CHECK ((resume IS NULL) = (resume_until IS NULL)),
-    CONSTRAINT retirement_has_a_reason CHECK ((retired_at IS NULL) = (retired_reason IS NULL)),
+    -- Its place in its host's queue, kept by place_in_queue() below: whose turn (0 pending, 1 put back, 2 anything else), and the instant
+    -- from which a claim may take it (null: never).  They restate lanes.due() for the one index that a claim descends; on a Site of one
+    -- host, whose Rest is not stored, a lower bound.
+    turn                 smallint NOT NULL DEFAULT 2,
+    claimable_at         timestamptz,
+    CONSTRAINT push_is_never_polled CHECK ((tier = 'push') = (next_check_at IS NULL)),
+    CONSTRAINT a_lease_has_a_token_and_a_holder CHECK (num_nulls(lease_until, lease_token, lease_machine) IN (0, 3)),
+    CONSTRAINT a_wait_has_a_reason CHECK (num_nulls(not_before, not_before_reason) IN (0, 2)),
+    CONSTRAINT a_put_back_has_a_reason CHECK (num_nulls(retry_at, retry_reason) IN (0, 2)),
+    CONSTRAINT a_resume_is_forgotten CHECK (num_nulls(resume, resume_until) IN (0, 2)),
+    CONSTRAINT retirement_has_a_reason CHECK (num_nulls(retired_at, retired_reason) IN (0, 2)),
     CONSTRAINT failing_has_a_start CHECK ((failures = 0) = (failing_since IS NULL)),
-    CONSTRAINT validators_have_a_url CHECK ((etag IS NULL AND last_modified IS NULL) OR validators_url IS NOT NULL)
+    CONSTRAINT validators_have_a_url CHECK (validators_url IS NOT NULL OR num_nonnulls(etag, last_modified) = 0)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 CREATE UNIQUE INDEX series_url ON lanes.series (site, md5(url));
 CREATE INDEX series_turn ON lanes.series (queue_host_id, turn, claimable_at) WHERE claimable_at IS NOT NULL;
-CREATE INDEX series_host ON lanes.series (host_id);
+
+-- A trigger and not generated columns: those cost twice the update itself, because their expression is parsed anew by each statement.
+CREATE FUNCTION lanes.place_in_queue() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.turn := CASE
+        WHEN NEW.retired_at IS NULL AND NEW.force_poll_at > NEW.latest_checked_at THEN 0
+        WHEN NEW.retry_at IS NOT NULL THEN 1
+        ELSE 2 END;
+    NEW.claimable_at := CASE WHEN NEW.tier = 'poll' AND NEW.url <> '' AND NEW.bookmarks > 0 AND NEW.paused_at IS NULL THEN greatest(
+        NEW.not_before, NEW.lease_until, NEW.retry_at,
+        CASE
+            WHEN NEW.turn = 0 THEN NEW.force_poll_at
+            WHEN NEW.retry_at IS NOT NULL THEN NEW.retry_at
+            WHEN NEW.lease_until IS NOT NULL THEN NEW.lease_until
+            ELSE least(
+                lanes.later(NEW.latest_checked_at, '168 hours'),
+                CASE WHEN NEW.retired_at IS NULL AND NEW.lifecycle <> 'finished' THEN greatest(
+                    NEW.next_check_at,
+                    lanes.later(NEW.latest_checked_at, coalesce(NEW.rest, '0')),
+                    lanes.later(NEW.sighted_at, coalesce(NEW.rest, '0')))
+                END)
+        END)
+    END;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER place_in_queue BEFORE INSERT OR UPDATE ON lanes.series FOR EACH ROW EXECUTE FUNCTION lanes.place_in_queue();
 
 CREATE TABLE lanes.chapters (
     id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -269,7 +291,6 @@ CREATE TABLE lanes.polls (
 -- Strays: a day without a partition of its own loses nothing.
 CREATE TABLE lanes.polls_stray PARTITION OF lanes.polls DEFAULT;
 CREATE INDEX polls_series ON lanes.polls (series_id, claimed_at DESC);
-CREATE INDEX polls_host ON lanes.polls (host, sent_at);
 
 -- One trouble of us or of a Site.
 CREATE TABLE lanes.incidents (

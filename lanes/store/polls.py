@@ -53,20 +53,23 @@ Turn = Claimed | AskAgain | Nothing
 
 @dataclass(frozen=True, slots=True)
 class Trail:
-    """Which hosts a Poll entered (ids), which one answered, and the requests it wrote with the host interval in force for each."""
+    """Where a Poll went: the host it reached last, all that it entered (ids, in order), the instant of the last request to each (None:
+    none was written), the requests, and the host interval in force for each of these."""
 
     host_id: int
     hosts: tuple[int, ...]
+    sent: tuple[datetime | None, ...]
     requests: tuple[Sent, ...]
     paces: tuple[timedelta, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Entered:
-    """A hop's host: go on (`wait` None) or come back in `wait`."""
+    """A hop's host: go on (`wait` None) or come back in `wait`.  `interval` is its pace with all lower bounds."""
 
     host_id: int
     pace: HostPace
+    interval: timedelta
     address: str | None
     wait: timedelta | None
     reason: str
@@ -184,11 +187,11 @@ class PollStore:
             held: bool = _SQL.follow_feed(connection, url=url, feed_host_id=feed_host_id, **self._record(claim, trail))
             return held
 
-    def take_address(self, host_id: int, address: str) -> timedelta | None:
+    def take_address(self, host_id: int, address: str, token: UUID) -> timedelta | None:
         """A slot of an address that is new or changed for its host; else how long until its bucket opens."""
         with self._database.connection() as connection:
             wait: timedelta | None = _SQL.take_address(
-                connection, host_id=host_id, address=address, address_pace=ADDRESS_PACE
+                connection, host_id=host_id, address=address, token=token, address_pace=ADDRESS_PACE
             )
             return wait
 
@@ -199,12 +202,16 @@ class PollStore:
                 connection, site=self.site, host=host, token=token, lease_until=lease_until, address_pace=ADDRESS_PACE
             )
         pace = HostPace(row.pace, row.latency, row.backoffs)
-        return Entered(row.host_id, pace, _text(row.address), row.wait, row.reason or "")
+        return Entered(row.host_id, pace, row.interval_in_force, _text(row.address), row.wait, row.reason or "")
 
-    def move_buckets(self, host_id: int, address: str, sent_at: datetime) -> None:
-        """A request that is written late moves the buckets it spends to its own instant, before it is written."""
+    def move_buckets(self, host_id: int, address: str, sent_at: datetime, token: UUID) -> datetime:
+        """A request that is written late moves the buckets it spends first.  Returns when it may be written: at `sent_at`, or later where
+        another host of the address took the slot meanwhile."""
         with self._database.connection() as connection:
-            _SQL.move_buckets(connection, host_id=host_id, address=address, sent_at=sent_at, address_pace=ADDRESS_PACE)
+            place: datetime = _SQL.move_buckets(
+                connection, host_id=host_id, address=address, sent_at=sent_at, token=token, address_pace=ADDRESS_PACE
+            )
+            return place
 
     def gauges(self, rest: timedelta | None) -> Gauges:
         """Counts and ages for the metrics; reads every eligible Series of the Site once."""
@@ -219,6 +226,7 @@ class PollStore:
             "series_id": claim.series_id,
             "token": claim.token,
             "hosts": list(trail.hosts),
+            "host_sents": list(trail.sent),
             "claimed_at": claim.claimed_at,
             "site": self.site,
             "machine": self._machine,

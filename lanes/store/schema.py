@@ -26,13 +26,13 @@ POLL_SCHEMA = 2.0  # seconds between two looks while waiting for `lanes migrate`
 _DROP_RULES = """
 DO $$ DECLARE every text; BEGIN
     SELECT string_agg(p.oid::regprocedure::text, ', ') INTO every FROM pg_proc p
-    WHERE p.pronamespace = 'lanes'::regnamespace AND p.proname NOT IN ('now', 'later', 'bucket');
+    WHERE p.pronamespace = 'lanes'::regnamespace AND p.proname NOT IN ('now', 'later', 'bucket', 'place_in_queue');
     IF every IS NOT NULL THEN EXECUTE 'DROP FUNCTION ' || every || ' CASCADE'; END IF;
 END $$
 """
 
 
-class _Backend(PostgresqlPsycopgBackend):  # type: ignore[misc] - yoyo has no types
+class _Backend(PostgresqlPsycopgBackend):  # type: ignore[misc]  # yoyo has no types
     """yoyo's own back end, connected by a libpq URL whole (sockets and several hosts included), its tables in our schema."""
 
     url = ""

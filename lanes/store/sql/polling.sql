@@ -35,7 +35,7 @@ ORDER BY n DESC;
 -- Ends a Poll and records its requests, in one transaction; whether its lease still held.
 WITH settled AS MATERIALIZED (
     SELECT lanes.settle(
-        :series_id, :token, :host_id, :hosts,
+        :series_id, :token, :host_id, :hosts, :host_sents,
         :next_check_at, :rest, :failures, :failure, :refusals, :good, :gone,
         :validators, :etag, :last_modified, :validators_url, :body_hash, :unconditional,
         :hint_every, :hint_skip_hours, :hint_skip_days,
@@ -58,14 +58,19 @@ WITH settled AS MATERIALIZED (
     FROM settled, unnest(:hop_hosts::text[], :hop_addresses::inet[], :hop_sents::timestamptz[], :hop_statuses::smallint[],
                          :hop_bytes::integer[], :hop_paces::interval[]) WITH ORDINALITY
          AS r (host, address, sent_at, status, wire_bytes, pace, hop)
-    ON CONFLICT DO NOTHING
+    -- A worker that was given up for dead: what it sent and was told still counts.
+    ON CONFLICT (claimed_at, token, hop) DO UPDATE SET
+        sent_at = EXCLUDED.sent_at, address = EXCLUDED.address, ended_at = EXCLUDED.ended_at, status = EXCLUDED.status,
+        wire_bytes = EXCLUDED.wire_bytes, detail = EXCLUDED.detail, host_pace = EXCLUDED.host_pace,
+        host_wait_until = EXCLUDED.host_wait_until, series_wait_until = EXCLUDED.series_wait_until
+    WHERE polls.outcome = 'abandoned'
 )
 SELECT held FROM settled;
 
 -- name: put_back$
 -- Puts a Poll back and records what it sent, if anything; whether its lease still held.
 WITH put AS MATERIALIZED (
-    SELECT lanes.put_back(:series_id, :token, :hosts, :wait, :reason, :address, :resume, :queue_host_id, :sent) AS held
+    SELECT lanes.put_back(:series_id, :token, :hosts, :host_sents, :wait, :reason, :address, :resume, :queue_host_id, :sent) AS held
 ), recorded AS (
     INSERT INTO lanes.polls (
         claimed_at, token, hop, series_id, site, host, address, machine, trigger, sent_at, ended_at, outcome, status, wire_bytes,
@@ -76,7 +81,12 @@ WITH put AS MATERIALIZED (
     FROM put, unnest(:hop_hosts::text[], :hop_addresses::inet[], :hop_sents::timestamptz[], :hop_statuses::smallint[],
                      :hop_bytes::integer[], :hop_paces::interval[]) WITH ORDINALITY
          AS r (host, address, sent_at, status, wire_bytes, pace, hop)
-    ON CONFLICT DO NOTHING
+    -- A worker that was given up for dead: what it sent and was told still counts.
+    ON CONFLICT (claimed_at, token, hop) DO UPDATE SET
+        sent_at = EXCLUDED.sent_at, address = EXCLUDED.address, ended_at = EXCLUDED.ended_at, status = EXCLUDED.status,
+        wire_bytes = EXCLUDED.wire_bytes, detail = EXCLUDED.detail, host_pace = EXCLUDED.host_pace,
+        host_wait_until = EXCLUDED.host_wait_until, series_wait_until = EXCLUDED.series_wait_until
+    WHERE polls.outcome = 'abandoned'
 )
 SELECT held FROM put;
 
@@ -90,7 +100,7 @@ SELECT id FROM made UNION ALL SELECT id FROM lanes.hosts WHERE name = :host LIMI
 -- name: follow_feed$
 -- A web page named its feed: its Series follows that from now on; whether the lease still held.
 WITH put AS MATERIALIZED (
-    SELECT lanes.follow_feed(:series_id, :token, :hosts, :url, :feed_host_id) AS held
+    SELECT lanes.follow_feed(:series_id, :token, :hosts, :host_sents, :url, :feed_host_id) AS held
 ), recorded AS (
     INSERT INTO lanes.polls (
         claimed_at, token, hop, series_id, site, host, address, machine, trigger, sent_at, ended_at, outcome, status, wire_bytes,
@@ -101,21 +111,26 @@ WITH put AS MATERIALIZED (
     FROM put, unnest(:hop_hosts::text[], :hop_addresses::inet[], :hop_sents::timestamptz[], :hop_statuses::smallint[],
                      :hop_bytes::integer[], :hop_paces::interval[]) WITH ORDINALITY
          AS r (host, address, sent_at, status, wire_bytes, pace, hop)
-    ON CONFLICT DO NOTHING
+    -- A worker that was given up for dead: what it sent and was told still counts.
+    ON CONFLICT (claimed_at, token, hop) DO UPDATE SET
+        sent_at = EXCLUDED.sent_at, address = EXCLUDED.address, ended_at = EXCLUDED.ended_at, status = EXCLUDED.status,
+        wire_bytes = EXCLUDED.wire_bytes, detail = EXCLUDED.detail, host_pace = EXCLUDED.host_pace,
+        host_wait_until = EXCLUDED.host_wait_until, series_wait_until = EXCLUDED.series_wait_until
+    WHERE polls.outcome = 'abandoned'
 )
 SELECT held FROM put;
 
--- name: take_address(host_id, address, address_pace)$
+-- name: take_address(host_id, address, token, address_pace)$
 -- A slot of a new or changed address before it is dialled; null: go on.
-SELECT lanes.take_address(:host_id, :address, :address_pace);
+SELECT lanes.take_address(:host_id, :address, :token, :address_pace);
 
 -- name: enter(site, host, token, lease_until, address_pace)^
 -- The next hop's host, its buckets spent as a claim spends them.
 SELECT * FROM lanes.enter(:site, :host, :token, :lease_until, :address_pace);
 
--- name: move_buckets(host_id, address, sent_at, address_pace)$
--- A request written late moves its buckets first.
-SELECT lanes.sent(:host_id, :address, :sent_at, :address_pace);
+-- name: move_buckets(host_id, address, sent_at, token, address_pace)$
+-- A request written late moves its buckets first; when it may be written.
+SELECT lanes.sent(:host_id, :address, :sent_at, :token, :address_pace);
 
 -- name: see_clock()$
 -- What each Lane does at start and once a minute.

@@ -10,7 +10,7 @@ BEGIN
     SELECT greatest(booked_until, p_next) INTO v_tail FROM lanes.addresses WHERE address = p_bucket;
     WITH ready AS (
         SELECT id, pending_at, ready_at FROM lanes.hosts
-        WHERE address IS NOT NULL AND lanes.bucket(address) = p_bucket AND ready_at <= t
+        WHERE bucket = p_bucket AND ready_at <= t
         ORDER BY ready_at LIMIT 500 FOR NO KEY UPDATE SKIP LOCKED
     ), placed AS (
         SELECT id, pending_at IS NOT NULL AS pending, row_number() OVER (ORDER BY pending_at IS NULL, ready_at) - 1 AS n FROM ready
@@ -127,8 +127,9 @@ BEGIN
             (SELECT min(claimable_at) FROM lanes.series WHERE queue_host_id = h.id AND turn = 0) END
     WHERE id = h.id;
     IF v_bucket IS NOT NULL THEN
-        INSERT INTO lanes.addresses AS a (address, next_at, used_at) VALUES (v_bucket, t + p_address_pace, t)
-        ON CONFLICT ON CONSTRAINT addresses_pkey DO UPDATE SET next_at = EXCLUDED.next_at, used_at = EXCLUDED.used_at;
+        INSERT INTO lanes.addresses AS a (address, next_at, used_at, used_by) VALUES (v_bucket, t + p_address_pace, t, v_token)
+        ON CONFLICT ON CONSTRAINT addresses_pkey DO UPDATE
+        SET next_at = EXCLUDED.next_at, used_at = EXCLUDED.used_at, used_by = EXCLUDED.used_by;
     END IF;
 
     verdict := 'claimed';

@@ -9,10 +9,10 @@ BEGIN
     RETURN FOUND;
 END $$;
 
--- Ends a Poll.  p_host is the host that answered; p_hosts are all that the Poll entered.  Returns whether the lease still held:
--- where it did not, only what slows was applied.  The hosts' hints are computed last, from what was just written.
+-- Ends a Poll.  p_host is the host that answered; p_hosts are all that the Poll entered, p_sents when the last request to each was sent.
+-- Returns whether the lease still held: where it did not, only what slows was applied.
 CREATE FUNCTION lanes.settle(
-    p_series bigint, p_token uuid, p_host bigint, p_hosts bigint[],
+    p_series bigint, p_token uuid, p_host bigint, p_hosts bigint[], p_sents timestamptz[],
     p_next_check_at timestamptz, p_rest interval, p_failures integer, p_failure text, p_refusals integer, p_good boolean, p_gone boolean,
     p_validators text, p_etag text, p_last_modified text, p_validators_url text, p_body_hash bytea, p_unconditional boolean,
     p_hint_every interval, p_hint_skip_hours integer, p_hint_skip_days smallint,
@@ -24,17 +24,8 @@ CREATE FUNCTION lanes.settle(
 DECLARE
     t      CONSTANT timestamptz := lanes.now();
     v_held boolean := lanes.hold(p_series, p_token, p_hosts);
+    h      lanes.hosts;
 BEGIN
-    UPDATE lanes.hosts h SET
-        pace = CASE WHEN v_held THEN p_pace ELSE greatest(h.pace, p_pace) END,
-        next_at = greatest(h.next_at, h.sent_at + greatest(p_pace, h.crawl_delay, h.owner_pace)),
-        backoffs = CASE WHEN v_held THEN p_backoffs ELSE greatest(h.backoffs, p_backoffs) END,
-        latency = coalesce(p_latency, h.latency),
-        unavailable_url = coalesce(p_unavailable_url, h.unavailable_url),
-        unavailable_at = CASE WHEN p_unavailable_url IS NULL THEN h.unavailable_at ELSE t END,
-        not_before = CASE WHEN p_host_wait_until > h.not_before THEN p_host_wait_until ELSE h.not_before END,
-        not_before_reason = CASE WHEN p_host_wait_until > h.not_before THEN p_host_wait_reason ELSE h.not_before_reason END
-    WHERE h.id = p_host;
     IF v_held THEN
         UPDATE lanes.series s SET
             lease_until = NULL, lease_token = NULL, lease_machine = NULL, lease_trigger = NULL, abandoned = 0,
@@ -58,35 +49,75 @@ BEGIN
             title = coalesce(p_title, s.title), home = coalesce(p_home, s.home), lifecycle = coalesce(p_lifecycle, s.lifecycle),
             guid_alone = s.guid_alone AND p_guid_alone,
             url = coalesce(p_url, s.url), old_url = CASE WHEN p_url IS NULL THEN s.old_url ELSE s.url END,
-            not_before = CASE WHEN p_series_wait_until > t THEN p_series_wait_until END,
-            not_before_reason = CASE WHEN p_series_wait_until > t THEN p_series_wait_reason END
+            -- A wait that a late worker brought meanwhile stands.
+            not_before = CASE WHEN greatest(p_series_wait_until, s.not_before) > t THEN greatest(p_series_wait_until, s.not_before) END,
+            not_before_reason = CASE
+                WHEN NOT coalesce(greatest(p_series_wait_until, s.not_before) > t, false) THEN NULL
+                WHEN p_series_wait_until >= coalesce(s.not_before, '-infinity') THEN p_series_wait_reason
+                ELSE s.not_before_reason END
         WHERE s.id = p_series;
     ELSIF p_series_wait_until > t THEN
         UPDATE lanes.series s SET not_before = p_series_wait_until, not_before_reason = p_series_wait_reason
         WHERE s.id = p_series AND coalesce(s.not_before, '-infinity') < p_series_wait_until;
     END IF;
-    PERFORM lanes.release(p_token, p_hosts);
+    FOR i IN 1 .. cardinality(p_hosts) LOOP
+        SELECT * INTO h FROM lanes.hosts WHERE id = p_hosts[i];
+        IF h.id = p_host THEN
+            h.pace := CASE WHEN v_held THEN p_pace ELSE greatest(h.pace, p_pace) END;
+            h.backoffs := CASE WHEN v_held THEN p_backoffs ELSE greatest(h.backoffs, p_backoffs) END;
+            h.latency := coalesce(p_latency, h.latency);
+            IF p_unavailable_url IS NOT NULL THEN
+                h.unavailable_url := p_unavailable_url;
+                h.unavailable_at := t;
+            END IF;
+            IF p_host_wait_until > h.not_before THEN
+                h.not_before := p_host_wait_until;
+                h.not_before_reason := p_host_wait_reason;
+            END IF;
+        END IF;
+        PERFORM lanes.let_go(h, p_token, p_sents[i]);
+    END LOOP;
     RETURN v_held;
 END $$;
 
--- Frees the hosts a Poll had in hand and says anew from when a claim may find something there.
-CREATE FUNCTION lanes.release(p_token uuid, p_hosts bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+-- Ends a Poll's visit to a host (whose row is held, and may have been changed in h): its bucket moves to the last request's own instant,
+-- it is free for the next, and its hint is computed anew from what was just written.  One update.
+CREATE FUNCTION lanes.let_go(h lanes.hosts, p_token uuid, p_sent_at timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE lanes.hosts h SET busy_until = '-infinity', busy_token = NULL WHERE id = ANY (p_hosts) AND busy_token = p_token;
-    UPDATE lanes.hosts h SET
+    h.sent_at := greatest(h.sent_at, p_sent_at);
+    h.next_at := greatest(h.next_at, h.sent_at + lanes.pace_of(h));
+    IF h.busy_token = p_token THEN
+        h.busy_until := '-infinity';
+        h.busy_token := NULL;
+    END IF;
+    UPDATE lanes.hosts SET
+        sent_at = h.sent_at, next_at = h.next_at, busy_until = h.busy_until, busy_token = h.busy_token,
+        pace = h.pace, backoffs = h.backoffs, latency = h.latency, unavailable_url = h.unavailable_url, unavailable_at = h.unavailable_at,
+        not_before = h.not_before, not_before_reason = h.not_before_reason,
         ready_at = lanes.ready_at(h),
         pending_at = (SELECT min(claimable_at) FROM lanes.series WHERE queue_host_id = h.id AND turn = 0)
-    WHERE id = ANY (p_hosts);
+    WHERE id = h.id;
+END $$;
+
+-- The same for several hosts that are only let go.
+CREATE FUNCTION lanes.let_all_go(p_token uuid, p_hosts bigint[], p_sents timestamptz[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    h lanes.hosts;
+BEGIN
+    FOR i IN 1 .. cardinality(p_hosts) LOOP
+        SELECT * INTO h FROM lanes.hosts WHERE id = p_hosts[i];
+        PERFORM lanes.let_go(h, p_token, p_sents[i]);
+    END LOOP;
 END $$;
 
 -- Puts a Poll back: nothing is counted; the earlier stamp returns unless a request was sent; p_wait from now it is due again.
 CREATE FUNCTION lanes.put_back(
-    p_series bigint, p_token uuid, p_hosts bigint[], p_wait interval, p_reason text, p_address inet,
+    p_series bigint, p_token uuid, p_hosts bigint[], p_sents timestamptz[], p_wait interval, p_reason text, p_address inet,
     p_resume jsonb, p_queue_host bigint, p_sent boolean
 ) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     t      CONSTANT timestamptz := lanes.now();
-    v_held boolean := lanes.hold(p_series, p_token, p_hosts);
+    v_held boolean := lanes.hold(p_series, p_token, p_hosts || p_queue_host);
 BEGIN
     IF v_held THEN
         UPDATE lanes.series s SET
@@ -98,14 +129,18 @@ BEGIN
             resume_until = CASE WHEN p_resume IS NOT NULL THEN coalesce(s.resume_until, t + interval '1 hour') END
         WHERE s.id = p_series;
     END IF;
-    PERFORM lanes.release(p_token, p_hosts || p_queue_host);
+    PERFORM lanes.let_all_go(p_token, p_hosts, p_sents);
+    IF p_queue_host <> ALL (p_hosts) THEN
+        PERFORM lanes.let_all_go(p_token, ARRAY[p_queue_host], ARRAY[NULL::timestamptz]);
+    END IF;
     RETURN v_held;
 END $$;
 
 -- A web page named its feed: the Series follows that URL from now on and is due at once.  Where the feed is followed already, that Series
 -- takes over the Bookmarks and this one retires.  Whether the lease still held.
-CREATE FUNCTION lanes.follow_feed(p_series bigint, p_token uuid, p_hosts bigint[], p_url text, p_host bigint) RETURNS boolean
-LANGUAGE plpgsql AS $$
+CREATE FUNCTION lanes.follow_feed(
+    p_series bigint, p_token uuid, p_hosts bigint[], p_sents timestamptz[], p_url text, p_host bigint
+) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     t       CONSTANT timestamptz := lanes.now();
     v_held  boolean := lanes.hold(p_series, p_token, p_hosts || p_host);
@@ -133,29 +168,35 @@ BEGIN
             retry_reason = CASE WHEN v_other.id IS NULL THEN 'its page named this feed' END
         WHERE s.id = p_series;
     END IF;
-    PERFORM lanes.release(p_token, p_hosts || p_host);
+    PERFORM lanes.let_all_go(p_token, p_hosts, p_sents);
+    IF p_host <> ALL (p_hosts) THEN
+        PERFORM lanes.let_all_go(p_token, ARRAY[p_host], ARRAY[NULL::timestamptz]);
+    END IF;
     RETURN v_held;
 END $$;
 
 -- Takes a slot of an address that is new or changed for its host, before it is dialled; the host keeps it either way.
 -- Null: go on; else how long until the bucket opens.
-CREATE FUNCTION lanes.take_address(p_host bigint, p_address inet, p_pace interval) RETURNS interval LANGUAGE plpgsql AS $$
+CREATE FUNCTION lanes.take_address(p_host bigint, p_address inet, p_token uuid, p_pace interval) RETURNS interval LANGUAGE plpgsql AS $$
 DECLARE
     t        CONSTANT timestamptz := lanes.now();
     v_bucket CONSTANT inet := lanes.bucket(p_address);
     v_next   timestamptz;
 BEGIN
-    UPDATE lanes.hosts SET address = p_address WHERE id = p_host AND address IS DISTINCT FROM p_address;
+    UPDATE lanes.hosts SET address = p_address, bucket = v_bucket WHERE id = p_host AND address IS DISTINCT FROM p_address;
     INSERT INTO lanes.addresses (address, used_at) VALUES (v_bucket, t) ON CONFLICT DO NOTHING;
     SELECT next_at INTO v_next FROM lanes.addresses WHERE address = v_bucket FOR NO KEY UPDATE;
     IF v_next > t THEN RETURN v_next - t; END IF;
-    UPDATE lanes.addresses SET next_at = t + p_pace, used_at = t WHERE address = v_bucket;
+    UPDATE lanes.addresses SET next_at = t + p_pace, used_at = t, used_by = p_token WHERE address = v_bucket;
     RETURN NULL;
 END $$;
 
 -- Enters a host for the next hop of a redirect chain: spends its buckets as a claim does.  wait null: go on.
 CREATE FUNCTION lanes.enter(p_site text, p_name text, p_token uuid, p_lease_until timestamptz, p_address_pace interval)
-RETURNS TABLE (host_id bigint, wait interval, reason text, address inet, pace interval, backoffs integer, latency interval, foreign_site boolean)
+RETURNS TABLE (
+    host_id bigint, wait interval, reason text, address inet, pace interval, interval_in_force interval, backoffs integer, latency interval,
+    foreign_site boolean
+)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -165,7 +206,7 @@ DECLARE
 BEGIN
     INSERT INTO lanes.hosts (site, name, ready_at) VALUES (p_site, p_name, 'infinity') ON CONFLICT DO NOTHING;
     SELECT * INTO h FROM lanes.hosts WHERE name = p_name FOR NO KEY UPDATE;
-    host_id := h.id; address := h.address; pace := h.pace; backoffs := h.backoffs; latency := h.latency;
+    host_id := h.id; address := h.address; pace := h.pace; interval_in_force := lanes.pace_of(h); backoffs := h.backoffs; latency := h.latency;
     foreign_site := h.site <> p_site;
     IF h.busy_token IS DISTINCT FROM p_token AND h.busy_until > t THEN
         -- Its holder frees it long before its lease ends: ask again in a second.
@@ -174,24 +215,37 @@ BEGIN
         wait := greatest(h.not_before, h.next_at) - t;
         reason := CASE WHEN h.not_before > t THEN h.not_before_reason ELSE 'the interval of its host' END;
     ELSIF h.address IS NOT NULL THEN
-        SELECT next_at INTO v_next FROM lanes.addresses WHERE address = lanes.bucket(h.address) FOR NO KEY UPDATE;
+        SELECT next_at INTO v_next FROM lanes.addresses WHERE address = h.bucket FOR NO KEY UPDATE;
         IF v_next > t THEN wait := v_next - t; reason := 'the interval of its address'; END IF;
     END IF;
     IF wait IS NULL THEN
         UPDATE lanes.hosts SET next_at = t + lanes.pace_of(h), sent_at = t, busy_until = p_lease_until, busy_token = p_token,
             ready_at = greatest(ready_at, p_lease_until)
         WHERE id = h.id;
-        UPDATE lanes.addresses SET next_at = t + p_address_pace, used_at = t WHERE address = lanes.bucket(h.address);
+        UPDATE lanes.addresses SET next_at = t + p_address_pace, used_at = t, used_by = p_token WHERE address = h.bucket;
     END IF;
     RETURN NEXT;
 END $$;
 
--- A request that is written late moves the buckets it spends to its own instant first (DESIGN 4, Sent).  Only ever later.
-CREATE FUNCTION lanes.sent(p_host bigint, p_bucket_of inet, p_sent_at timestamptz, p_address_pace interval) RETURNS void LANGUAGE sql AS $$
-    UPDATE lanes.hosts h SET sent_at = greatest(sent_at, p_sent_at), next_at = greatest(next_at, p_sent_at + lanes.pace_of(h))
-    WHERE id = p_host;
-    UPDATE lanes.addresses SET next_at = greatest(next_at, p_sent_at + p_address_pace) WHERE address = lanes.bucket(p_bucket_of);
-$$;
+-- A request that is written late moves the buckets it spends to its own instant first (DESIGN 4, Sent); only ever later.  Returns when
+-- it may be written: where another lease took the address's slot meanwhile, that is the next free one.
+CREATE FUNCTION lanes.sent(p_host bigint, p_address inet, p_sent_at timestamptz, p_token uuid, p_pace interval) RETURNS timestamptz
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_bucket CONSTANT inet := lanes.bucket(p_address);
+    v_place  timestamptz := p_sent_at;
+    a        lanes.addresses;
+BEGIN
+    PERFORM 1 FROM lanes.hosts WHERE id = p_host FOR NO KEY UPDATE;
+    SELECT * INTO a FROM lanes.addresses WHERE address = v_bucket FOR NO KEY UPDATE;
+    IF a.used_by IS DISTINCT FROM p_token THEN v_place := greatest(p_sent_at, a.next_at); END IF;
+    INSERT INTO lanes.addresses AS x (address, next_at, used_at, used_by) VALUES (v_bucket, v_place + p_pace, v_place, p_token)
+    ON CONFLICT (address) DO UPDATE SET
+        next_at = greatest(x.next_at, EXCLUDED.next_at), used_at = EXCLUDED.used_at, used_by = EXCLUDED.used_by;
+    UPDATE lanes.hosts h SET sent_at = greatest(h.sent_at, v_place), next_at = greatest(h.next_at, v_place + lanes.pace_of(h))
+    WHERE h.id = p_host;
+    RETURN v_place;
+END $$;
 
 -- The clock went back: shifts every stored instant of pace by the difference, in one transaction, so that nobody is silenced.
 CREATE FUNCTION lanes.shift_back() RETURNS interval LANGUAGE plpgsql AS $$
