@@ -28,6 +28,8 @@ from lanes.lane import LEASE, Lane
 from lanes.metrics import LaneMetrics
 from lanes.poll import Poller
 from lanes.sites import by_name
+from lanes.store.audit import audit
+from lanes.store.following import FollowStore, Wanted
 from lanes.store.polls import PollStore
 from lanes.store.pool import Database
 from tests.smallnet import ALLOWED, Smallnet
@@ -79,38 +81,6 @@ class Rows:
             time.sleep(0.02)
         return rows[0]
 
-    def follow(self, url: str) -> str:
-        """The owner bookmarks a URL; returns the key of its Series."""
-        host = urlsplit(url).hostname
-        number = self.one("SELECT count(*) AS n FROM lanes.series").n + 1
-        key = f"series-{number}"
-        host_id = self.one(
-            "INSERT INTO lanes.hosts (site, name, ready_at) VALUES ('feeds', %s, lanes.now()) "
-            "ON CONFLICT (name) DO UPDATE SET ready_at = lanes.now() RETURNING id",
-            host,
-        ).id
-        series_id = self.one(
-            "INSERT INTO lanes.series (key, site, host_id, queue_host_id, url, rest, bookmarks, bookmarked_at) "
-            "VALUES (%s, 'feeds', %s, %s, %s, %s, 1, lanes.now()) RETURNING id",
-            key, host_id, host_id, url, INITIAL,
-        ).id  # fmt: skip
-        self.tell("INSERT INTO lanes.bookmarks (reader_id, series_id) SELECT id, %s FROM lanes.readers", series_id)
-        return key
-
-    def unbookmark(self, key: str) -> None:
-        """Nobody follows the Series any more."""
-        self.tell("DELETE FROM lanes.bookmarks b USING lanes.series s WHERE s.id = b.series_id AND s.key = %s", key)
-        self.tell("UPDATE lanes.series SET bookmarks = 0 WHERE key = %s", key)
-
-    def check_now(self, key: str) -> None:
-        """The owner asks for one Poll sooner."""
-        self.tell("UPDATE lanes.series SET force_poll_at = lanes.now() WHERE key = %s", key)
-        self.tell(
-            "UPDATE lanes.hosts h SET pending_at = least(pending_at, lanes.now()), ready_at = least(ready_at, lanes.now()) "
-            "FROM lanes.series s WHERE s.queue_host_id = h.id AND s.key = %s",
-            key,
-        )
-
     def series(self, key: str) -> Row:
         return self.one("SELECT * FROM lanes.series WHERE key = %s", key)
 
@@ -154,6 +124,7 @@ class LaneAtWork(Rows):
         super().__init__(url)
         self._database = Database(url, application=machine)
         site = by_name("feeds")
+        self._owner = FollowStore(self._database)
         store = PollStore(self._database, site.name, machine)
         store.enrol()
         self.http = Http(AGENT, Guard([str(ALLOWED)], net.resolver), limits=limits)
@@ -165,8 +136,25 @@ class LaneAtWork(Rows):
         self.http.interrupt()
         self.lane.finish(20)
         self.http.close()
+        report = audit(self._database)
         self._database.close()
         super().close()
+        assert report.clean, str(report.first_offence)
+
+    def follow(self, url: str) -> str:
+        """The owner bookmarks a URL; returns the key of its Series."""
+        host = urlsplit(url).hostname or ""
+        key = f"series-{self.one('SELECT count(*) AS n FROM lanes.series').n + 1}"
+        (followed,) = self._owner.follow([Wanted("feeds", url, host, key, rest=INITIAL)])
+        return followed.series.key
+
+    def unbookmark(self, key: str) -> None:
+        """Nobody follows the Series any more."""
+        self._owner.drop_bookmark(key)
+
+    def check_now(self, key: str) -> None:
+        """The owner asks for one Poll sooner."""
+        self._owner.check_now(key)
 
     def run_once(self) -> int:
         """One Pass: the number of Polls."""
