@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from lanes.cli.door import open_store
+from lanes.cli.door import Store, open_store
 from lanes.cli.following import wanted
 from lanes.cli.opml import Outline, read
 from lanes.cli.parser import DONE
@@ -56,10 +56,16 @@ def run(asked: Namespace) -> int:
     print(f"{counted(len(by_kind[Was.NEW]), 'Series')} {would} followed from now on.")
     if by_kind[Was.KNOWN]:
         print(f"{counted(len(by_kind[Was.KNOWN]), 'Series')} {would} bookmarked again.")
-    _tell("were followed already", (shown(each.url) for each in by_kind[Was.FOLLOWED]), len(by_kind[Was.FOLLOWED]))
-    _tell("stand in the file more than once", (shown(each.url) for each in repeated), len(repeated))
-    _tell("cannot be followed", (f"line {outline.line}: {why}" for outline, why in refused), len(refused))
+    _tell("Followed already", [shown(each.url) for each in by_kind[Was.FOLLOWED]])
+    _tell("In the file more than once", [shown(each.url) for each in repeated])
+    _tell("Cannot be followed", [f"line {outline.line}: {why}" for outline, why in refused])
     return DONE
+
+
+def follow_file(store: Store, path: Path) -> int:
+    """Follows what an OPML file names, in silence; how many Series."""
+    good, _, _ = _sorted(read(str(path), path.read_bytes()))
+    return len(store.following.follow(good))
 
 
 def _bytes(file: str) -> bytes:
@@ -92,11 +98,10 @@ def _row(each: Wanted) -> dict[str, str | None]:
     return {"site": each.site, "title": each.title, "url": shown(each.url)}
 
 
-def _tell(what: str, lines: Iterable[str], count: int) -> None:
-    if count:
-        print(f"{counted(count, 'outline')} {what}:")
-    for number, line in enumerate(lines):
-        if number == MOST_TOLD:
-            print(f"  ... and {count - MOST_TOLD:,} more; --json lists all")
-            return
+def _tell(what: str, lines: list[str]) -> None:
+    if lines:
+        print(f"{what}: {len(lines):,}")
+    for line in lines[:MOST_TOLD]:
         print(f"  {clean(line)}")
+    if len(lines) > MOST_TOLD:
+        print(f"  ... and {len(lines) - MOST_TOLD:,} more; --json lists all")
