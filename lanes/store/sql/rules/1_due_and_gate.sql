@@ -53,10 +53,10 @@ RETURNS lanes.stop LANGUAGE sql IMMUTABLE PARALLEL SAFE
         WHEN l.refused_until > t THEN ROW('the Site refuses', l.refused_until)::lanes.stop
         WHEN s.not_before > t THEN ROW(s.not_before_reason, s.not_before)::lanes.stop
         WHEN h.not_before > t THEN ROW(h.not_before_reason, h.not_before)::lanes.stop
-        WHEN h.busy_until > t THEN ROW('its host is being fetched', h.busy_until)::lanes.stop
         WHEN l.next_at > t THEN ROW('the Gap of its Site', l.next_at)::lanes.stop
         WHEN h.next_at > t THEN ROW('the interval of its host', h.next_at)::lanes.stop
         WHEN address_next > t THEN ROW('the interval of its address', address_next)::lanes.stop
+        WHEN h.busy_until > t THEN ROW('its host is being fetched', h.busy_until)::lanes.stop
     END;
 
 -- The instant from which a claim may find something on a host: the later of the host's gates and its earliest due Series.

@@ -1,0 +1,135 @@
+"""When a Series is due and what stands in its way, in plain Python, written from DESIGN 4.2 alone and never from the SQL.
+
+Owns the expectation that `lanes.due`, `lanes.due_at`, `lanes.gate` and the claim are held to.  Refuses to own: rows (`tests.rows`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
+"""Postgres' -infinity: never."""
+
+WEEK = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesFacts:
+    """A Series' own facts.  `rest` is its Rest in force, phase included; `lease_until` set means that no settle ended the lease."""
+
+    rest: timedelta
+    latest_checked_at: datetime = LONG_AGO
+    next_check_at: datetime | None = LONG_AGO
+    poll_tier: bool = True
+    has_url: bool = True
+    bookmarks: int = 1
+    paused: bool = False
+    retired: bool = False
+    finished: bool = False
+    force_poll_at: datetime | None = None
+    retry_at: datetime | None = None
+    lease_until: datetime | None = None
+    sighted_at: datetime | None = None
+    bookmarked_at: datetime | None = None
+    revived_at: datetime | None = None
+    not_before: datetime | None = None
+    not_before_reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HostFacts:
+    """What a host's row says: `not_before` is the one place for every wait of a host."""
+
+    not_before: datetime = LONG_AGO
+    not_before_reason: str | None = None
+    next_at: datetime = LONG_AGO
+    busy_until: datetime = LONG_AGO
+    address_next: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LaneFacts:
+    """What a Lane's row and the kill switch say."""
+
+    polling: bool = True
+    paused: bool = False
+    refused_until: datetime | None = None
+    next_at: datetime = LONG_AGO
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The first gate that speaks: which, and until when (None: until somebody opens it)."""
+
+    gate: str
+    until: datetime | None
+
+
+def due(series: SeriesFacts, now: datetime) -> str | None:
+    """Why the Series is due, or None.  A put back Series whose obstacle still stands is not due (its `retry_at` says when it ends)."""
+    if not series.poll_tier or not series.has_url or series.bookmarks == 0 or series.paused:
+        return None
+    if series.lease_until is not None and series.lease_until > now:
+        return None
+    if series.retry_at is not None and series.retry_at > now:
+        return None
+    if is_pending(series):
+        return "pending"
+    if series.retry_at is not None:
+        return "put back"
+    if series.lease_until is not None:
+        return "abandoned"
+    if _its_time(series, now):
+        return "its time"
+    return "weekly look" if later(series.latest_checked_at, WEEK) <= now else None
+
+
+def is_pending(series: SeriesFacts) -> bool:
+    """A request not yet attempted: derived from two stamps, never stored, and not for a retired Series."""
+    return series.force_poll_at is not None and series.force_poll_at > series.latest_checked_at and not series.retired
+
+
+def due_at(series: SeriesFacts) -> datetime:
+    """The due instant: the latest of next check, stamp + Rest, Sighting + Rest, and when it was last bookmarked or revived."""
+    return max(
+        series.next_check_at or LONG_AGO,
+        later(series.latest_checked_at, series.rest),
+        later(series.sighted_at or LONG_AGO, series.rest),
+        series.bookmarked_at or LONG_AGO,
+        series.revived_at or LONG_AGO,
+    )
+
+
+def gate(series: SeriesFacts, host: HostFacts, lane: LaneFacts, now: datetime) -> Stop | None:
+    """The first gate that speaks, in the order in which DESIGN 4.2 names them."""
+    if not lane.polling:
+        return Stop("kill switch", None)
+    if lane.paused:
+        return Stop("Lane paused", None)
+    waits: tuple[tuple[str, datetime | None], ...] = (
+        ("Lane refusing", lane.refused_until),
+        (f"Series: {series.not_before_reason}", series.not_before),
+        (f"host: {host.not_before_reason}", host.not_before),
+        ("Gap", lane.next_at),
+        ("host bucket", host.next_at),
+        ("address bucket", host.address_next),
+        ("host in hand", host.busy_until),
+    )
+    return next((Stop(name, until) for name, until in waits if until is not None and until > now), None)
+
+
+def later(instant: datetime, duration: timedelta) -> datetime:
+    """`instant` + `duration`, where never stays never."""
+    return instant if instant == LONG_AGO else instant + duration
+
+
+def _its_time(series: SeriesFacts, now: datetime) -> bool:
+    return (
+        not series.retired
+        and not series.finished
+        and series.next_check_at is not None
+        and series.next_check_at <= now
+        and later(series.latest_checked_at, series.rest) <= now
+        and later(series.sighted_at or LONG_AGO, series.rest) <= now
+    )

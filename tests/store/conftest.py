@@ -1,0 +1,24 @@
+"""What every store test starts from: the rows of its database, and the store of one Lane on one machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from lanes.store.polls import PollStore
+from lanes.store.pool import Database
+from tests.rows import Rows, open_rows
+
+
+@pytest.fixture
+def rows(database_url: str) -> Iterator[Rows]:
+    with open_rows(database_url) as rows:
+        yield rows
+
+
+@pytest.fixture
+def store(database: Database) -> PollStore:
+    store = PollStore(database, "feeds", "here")
+    store.enrol()
+    return store
