@@ -97,13 +97,15 @@ Meaning = Unchanged | Read | Failed | Refused | AskedToWait | Blocked | PutBack
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """An answer's meaning, what it says about its host, and the waits and hints its header carries."""
+    """An answer's meaning, what it says about its host, and the waits and hints its header carries.  `moved_to` is where a chain of
+    permanent redirects ended."""
 
     meaning: Meaning
     signal: Signal
     retry_after: timedelta | None = None
     max_age: timedelta | None = None
     unavailable_url: bytes | None = None
+    moved_to: str | None = None
 
 
 REFUSALS = frozenset({401, 402, 403, 451})
@@ -153,7 +155,8 @@ def _judge_response(answer: Response, reading: Reading | None, claim: Claim, now
     if status >= 500:
         return Judgement(Failed(f"{status} from the server"), Signal.TROUBLED, retry_after)
     meaning = _meaning_of_answer(answer, reading)
-    return Judgement(meaning, Signal.HEALTHY, retry_after, headers.max_age(answer.headers, now))
+    moved_to = answer.url if answer.permanent else None
+    return Judgement(meaning, Signal.HEALTHY, retry_after, headers.max_age(answer.headers, now), moved_to=moved_to)
 
 
 def _judge_unavailable(answer: Response, claim: Claim, retry_after: timedelta | None, now: datetime) -> Judgement:

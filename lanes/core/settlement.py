@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
-from lanes.core import pace, schedule
+from lanes.core import pace, schedule, urls
 from lanes.core.chapters import NO_HINTS, Document, Hints, Item, distinct, guids_lie
 from lanes.core.claim import Claim, Validators
 from lanes.core.outcome import AskedToWait, Blocked, Failed, Judgement, Label, PutBack, Read, Refused, Unchanged
@@ -46,7 +46,7 @@ class Wait:
 class Settlement:
     """Everything a settled Poll writes.  `validators` None keeps what is stored; `forget` drops it (the next Poll is unconditional).
 
-    `chapters` are in document order; `seen` are the further identities of Chapters already known.
+    `url` is asked first from now on, where it is not None.  `chapters` are in document order; `seen` are the further identities of Chapters already known.
     """
 
     label: Label
@@ -63,6 +63,7 @@ class Settlement:
     validators: Validators | None = None
     body_hash: bytes | None = None
     document: Document | None = None
+    url: str | None = None
     hints: Hints = NO_HINTS
     guid_alone: bool = True
     chapters: tuple[NewChapter, ...] = ()
@@ -274,9 +275,23 @@ def _with(
     settled: Settlement, series_wait: Wait | None, judged: Judgement, claim: Claim, around: Circumstances
 ) -> Settlement:
     whole = replace(
-        settled, series_wait=series_wait, unavailable_url=judged.unavailable_url, unconditional=around.unconditional
+        settled,
+        url=_asked_first(claim.url, judged.moved_to) if settled.good else None,
+        series_wait=series_wait,
+        unavailable_url=judged.unavailable_url,
+        unconditional=around.unconditional,
     )
     return replace(whole, changed=_changed(whole, claim, around))
+
+
+def _asked_first(url: str, moved_to: str | None) -> str | None:
+    """A permanent move inside one host (scheme, slash, www) that led to a good answer is asked first from then on (DESIGN 4.3 Hops)."""
+    if moved_to is None or moved_to == url:
+        return None
+    here, there = urls.split(url), urls.split(moved_to)
+    if here is None or there is None or here.host.removeprefix("www.") != there.host.removeprefix("www."):
+        return None
+    return moved_to
 
 
 def _changed(settled: Settlement, claim: Claim, around: Circumstances) -> dict[str, list[object]]:

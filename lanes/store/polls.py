@@ -296,7 +296,7 @@ def _settle_row(claim: Claim, settled: Settlement, trail: Trail, new: int) -> di
         "home": document and document.home,
         "lifecycle": "finished" if document and document.finished else None,
         "guid_alone": settled.guid_alone,
-        "url": None,
+        "url": settled.url,
         "series_wait_until": settled.series_wait and settled.series_wait.until,
         "series_wait_reason": settled.series_wait and settled.series_wait.reason,
         "pace": settled.host.pace,

@@ -24,12 +24,20 @@ CREATE FUNCTION lanes.settle(
 DECLARE
     t      CONSTANT timestamptz := lanes.now();
     v_held boolean := lanes.hold(p_series, p_token, p_hosts);
+    v_url  text := p_url;
     h      lanes.hosts;
 BEGIN
     IF v_held THEN
+        IF p_url IS NOT NULL AND EXISTS (
+            SELECT FROM lanes.series o JOIN lanes.series s ON s.id = p_series AND o.site = s.site
+            WHERE md5(o.url) = md5(p_url) AND o.id <> p_series
+        ) THEN v_url := NULL;  -- another Series is followed there already
+        END IF;
         UPDATE lanes.series s SET
             lease_until = NULL, lease_token = NULL, lease_machine = NULL, lease_trigger = NULL, abandoned = 0,
-            resume = NULL, resume_until = NULL, queue_host_id = s.host_id,
+            resume = NULL, resume_until = NULL,
+            host_id = CASE WHEN v_url IS NULL THEN s.host_id ELSE p_host END,
+            queue_host_id = CASE WHEN v_url IS NULL THEN s.host_id ELSE p_host END,
             next_check_at = CASE WHEN s.tier = 'poll' THEN p_next_check_at END, rest = p_rest,
             failures = p_failures, failure = p_failure, refusals = p_refusals,
             failing_since = CASE WHEN p_failures = 0 THEN NULL ELSE coalesce(s.failing_since, t) END,
@@ -48,7 +56,7 @@ BEGIN
             hint_skip_days = CASE WHEN p_found THEN p_hint_skip_days ELSE s.hint_skip_days END,
             title = coalesce(p_title, s.title), home = coalesce(p_home, s.home), lifecycle = coalesce(p_lifecycle, s.lifecycle),
             guid_alone = s.guid_alone AND p_guid_alone,
-            url = coalesce(p_url, s.url), old_url = CASE WHEN p_url IS NULL THEN s.old_url ELSE s.url END,
+            url = coalesce(v_url, s.url), old_url = CASE WHEN v_url IS NULL THEN s.old_url ELSE s.url END,
             -- A wait that a late worker brought meanwhile stands.
             not_before = CASE WHEN greatest(p_series_wait_until, s.not_before) > t THEN greatest(p_series_wait_until, s.not_before) END,
             not_before_reason = CASE
