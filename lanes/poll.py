@@ -83,6 +83,9 @@ class Hand:
     def hop(self, host: str) -> Go | Wait:
         self.wanted = host
         asked_at = self.now()
+        last = max((sent.sent_at for sent in self._sent if sent.host == host), default=None)
+        if last is not None and (wait := last + self._entered[host].interval - asked_at) > timedelta(0):
+            return Wait(wait, "the interval of its host")  # a chain inside one host: no settle has moved its bucket yet
         entered = self._store.enter(host, self._claim.token, self._lease_until)
         if entered.wait is not None:
             return Wait(entered.wait, entered.reason)
