@@ -117,7 +117,7 @@ def test_hosts_of_one_known_address_are_booked_and_still_all_polled(net: Smallne
     """CASES B16, once the address is known."""
     hosts = [net.host("127.1.0.5", name=f"{n}.test") for n in range(4)]
     keys = [feeds_of(host, lane, 1)[0] for host in hosts]
-    lane.tell("UPDATE lanes.hosts SET address = '127.1.0.5'")
+    lane.tell("UPDATE lanes.hosts SET address = '127.1.0.5', bucket = lanes.bucket('127.1.0.5')")
     with lane.running():
         net.wait_until(lambda record: all(record.of(host) for host in hosts))
     assert not net.record.spacing_offences(0.4, by_address=True)
