@@ -106,6 +106,16 @@ BEGIN
         UPDATE lanes.hosts SET ready_at = greatest(lanes.ready_at(h), t + interval '1 second') WHERE id = h.id;
         verdict := 'moved'; RETURN NEXT; RETURN;
     END IF;
+    IF s.resume_until <= t AND s.host_id <> h.id THEN
+        -- Where to go on is forgotten: it is asked from its own URL again, in its own host's turn, which is locked without waiting.
+        UPDATE lanes.hosts SET ready_at = least(ready_at, t)
+        WHERE id = (SELECT id FROM lanes.hosts WHERE id = s.host_id FOR NO KEY UPDATE SKIP LOCKED);
+        IF FOUND THEN
+            UPDATE lanes.series SET resume = NULL, resume_until = NULL, queue_host_id = s.host_id WHERE id = s.id;
+        END IF;
+        UPDATE lanes.hosts SET ready_at = greatest(lanes.ready_at(h), t + interval '10 milliseconds') WHERE id = h.id;
+        verdict := 'moved'; RETURN NEXT; RETURN;
+    END IF;
     v_lost := s.lease_token IS NOT NULL;
     IF v_lost THEN
         PERFORM lanes.record_abandoned(s, h);

@@ -134,7 +134,8 @@ BEGIN
             retry_at = t + p_wait, retry_reason = p_reason, retry_address = p_address,
             queue_host_id = coalesce(p_queue_host, s.host_id),
             resume = p_resume,
-            resume_until = CASE WHEN p_resume IS NOT NULL THEN coalesce(s.resume_until, t + interval '1 hour') END
+            resume_until = CASE WHEN p_resume IS NOT NULL THEN coalesce(
+                CASE WHEN s.resume_until > s.latest_checked_at THEN s.resume_until END, t + interval '1 hour') END
         WHERE s.id = p_series;
     END IF;
     PERFORM lanes.let_all_go(p_token, p_hosts, p_sents);
