@@ -46,7 +46,8 @@ class Wait:
 class Settlement:
     """Everything a settled Poll writes.  `validators` None keeps what is stored; `forget` drops it (the next Poll is unconditional).
 
-    `url` is asked first from now on, where it is not None.  `chapters` are in document order; `seen` are the further identities of Chapters already known.
+    `url` is asked first from now on, where it is not None.  `chapters` are in document order; `seen` are all identities not known before,
+    those of the new Chapters and those that known Chapters have gained.
     """
 
     label: Label
