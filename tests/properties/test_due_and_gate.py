@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -211,7 +211,7 @@ def _series_row(n: int, row: Row) -> dict[str, object]:
     }
 
 
-def _insert(table: Rows, name: str, values: list[dict[str, object]]) -> None:
+def _insert(table: Rows, name: str, values: Sequence[Mapping[str, object]]) -> None:
     columns = ", ".join(values[0])
     table(
         f"INSERT INTO lanes.{name} ({columns}) OVERRIDING SYSTEM VALUE "
