@@ -51,6 +51,9 @@ _SHIFTING = frozenset(
 )
 """Encodings whose bytes look like ASCII: they are believed when named."""
 
+_EAST_ASIAN = frozenset({"gb18030", "big5", "big5hkscs", "cp932", "cp949", "euc_jp", "johab"})
+_LAST_OF_TWO_BYTES = "\u07ff"
+
 _SLICE = 1 << 16
 
 
@@ -73,6 +76,11 @@ def _reads_as_utf8(body: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def _by_chance(body: bytes, declared: str | None) -> bool:
+    """True when a document that declares an East Asian encoding reads as UTF-8 by chance: a few of its pairs do, but no ideograph."""
+    return declared in _EAST_ASIAN and not body.isascii() and max(body.decode()) <= _LAST_OF_TWO_BYTES
 
 
 def _guess(body: bytes, named: list[str]) -> str:
@@ -104,11 +112,8 @@ def to_utf8(body: bytes, content_type: str | None) -> bytes:
     body = body.lstrip()
     declared = _DECLARED.match(body[:512])
     header = _CHARSET.search(content_type or "")
-    named = [
-        codec
-        for codec in (_codec(declared[1].decode() if declared else None), _codec(header[1] if header else None))
-        if codec
-    ]
-    if not (_SHIFTING & set(named)) and _reads_as_utf8(body):
+    own = _codec(declared[1].decode() if declared else None)
+    named = [codec for codec in (own, _codec(header[1] if header else None)) if codec]
+    if not (_SHIFTING & set(named)) and _reads_as_utf8(body) and not _by_chance(body, own):
         return body
     return _guess(body, named).encode("utf-8", "replace").lstrip()

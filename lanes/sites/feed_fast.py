@@ -299,6 +299,8 @@ class _Reader:
             self._take_guid(text)
         elif self.field == "link":
             links = self.item.links if self.item_depth else self.feed.links
+            if "&amp;" in text and not self.item_depth:
+                raise _NotMine
             links.append(("alternate", "text/html", self._seen_from_base(text.strip())))
         elif self.field == "hour":
             self.feed.skip_hours.append(text)

@@ -114,7 +114,9 @@ def link(raw: str, base: str) -> str | None:
     raw = raw.strip()
     if len(raw) <= MAX_URL and _ORDINARY_LINK.fullmatch(raw):
         return raw
-    href = _STRAY_REFERENCE.sub(r"&\1", _BREAKS.sub("", mend(raw)).replace("&amp;", "&"))
+    href, before = _BREAKS.sub("", mend(raw)), ""
+    while href != before:  # to its end, since a parser underneath may have done it once
+        href, before = _STRAY_REFERENCE.sub(r"&\1", href.replace("&amp;", "&")), href
     if not href:
         return None
     try:

@@ -25,7 +25,7 @@ def _host(parts: SplitResult, given: str) -> str:
     name = parts.hostname or ""
     if not name:
         raise BadUrl(given, "it names no host.")
-    if ":" in name:
+    if "[" in parts.netloc:
         try:
             return f"[{ipaddress.IPv6Address(name).compressed}]"
         except ValueError:
