@@ -155,8 +155,9 @@ def _judge_response(answer: Response, reading: Reading | None, claim: Claim, now
     if status >= 500:
         return Judgement(Failed(f"{status} from the server"), Signal.TROUBLED, retry_after)
     meaning = _meaning_of_answer(answer, reading)
+    signal = Signal.SILENT if isinstance(meaning, Refused) else Signal.HEALTHY
     moved_to = answer.url if answer.permanent else None
-    return Judgement(meaning, Signal.HEALTHY, retry_after, headers.max_age(answer.headers, now), moved_to=moved_to)
+    return Judgement(meaning, signal, retry_after, headers.max_age(answer.headers, now), moved_to=moved_to)
 
 
 def _judge_unavailable(answer: Response, claim: Claim, retry_after: timedelta | None, now: datetime) -> Judgement:

@@ -41,7 +41,7 @@ class Signal(StrEnum):
     HEALTHY = "healthy"  # it answered, whatever it said about the one Series
     TROUBLED = "troubled"  # 5xx or a transport failure
     TOO_FAST = "too fast"  # 429 without Retry-After
-    SILENT = "silent"  # says nothing about the host: a wait it named, a first 503, a guard refusal
+    SILENT = "silent"  # says nothing about the host's health: a wait it named, a first 503, a refusal, the guard
 
 
 @dataclass(frozen=True, slots=True)
