@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -151,7 +152,7 @@ def why(asked: Namespace) -> int:
             except UnknownSeries as error:
                 if len(asked.keys) == 1:
                     raise
-                print(error)
+                sys.stderr.write(f"lanes why: {error}\n")
                 code = UNKNOWN
         reasons(store, keys, json=asked.json)
     return code

@@ -10,6 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 
+_TURNS = frozenset(
+    {"the Gap of its Site", "the interval of its host", "the interval of its address", "its host is being fetched"}
+)
+"""Gates of mere pace, in the words of lanes.gate: whoever waits at one is waiting its turn, not held (DESIGN 2)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stop:
     """A closed gate, and until when; None: until somebody opens it."""
@@ -50,7 +56,7 @@ class Why:
     reason: str
     until: datetime | None
     held: bool = False
-    """Due, but kept from being polled by a gate."""
+    """Due, but kept from being polled by more than its turn."""
 
 
 def why(series: Standing) -> Why:
@@ -59,12 +65,13 @@ def why(series: Standing) -> Why:
     if never is not None:
         return Why(never, None)
     gate, due = series.gate, series.due is not None
+    held = due and gate is not None and gate.reason not in _TURNS
     if gate is not None and gate.until is None:
-        return Why(gate.reason, None, held=due)
+        return Why(gate.reason, None, held=held)
     if series.lease_until is not None and series.lease_until > series.now:
         return Why(f"being polled now, by {series.lease_machine}", series.lease_until)
     if gate is not None and (due or _outlasts(gate, series.due_at)):
-        return Why(gate.reason, gate.until, held=due)
+        return Why(gate.reason, gate.until, held=held)
     if not due:
         return Why(_not_yet(series), series.due_at)
     return Why(f"due ({series.due}): its Lane takes it at its turn", None)

@@ -108,6 +108,8 @@ def test_a_lane_cannot_run_without_a_contact_address(
 
 
 def test_the_parser_brings_nothing_that_a_lane_does_not_need() -> None:
-    program = "import sys, lanes.cli; print(*sorted(set(sys.modules) & {'tqdm', 'yoyo', 'psycopg', 'feedparser', 'urllib3'}))"
+    program = (
+        "import sys, lanes.cli; print(*sorted(set(sys.modules) & {'tqdm', 'yoyo', 'psycopg', 'feedparser', 'urllib3'}))"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""

@@ -53,6 +53,12 @@ def test_a_gate_speaks_for_what_is_due_and_it_is_held() -> None:
     assert why(standing(due="its time", gate=gate)) == Why("the host asked to wait: 429", LATER, held=True)
 
 
+def test_a_series_that_waits_its_turn_is_not_held() -> None:
+    assert why(standing(due="its time", gate=Stop("the interval of its host", SOON))) == Why(
+        "the interval of its host", SOON
+    )
+
+
 def test_a_gate_that_outlasts_the_next_check_is_the_reason_all_the_same() -> None:
     assert why(standing(gate=Stop("the Site refuses", LATER))) == Why("the Site refuses", LATER)
 

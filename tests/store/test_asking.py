@@ -1,0 +1,201 @@
+"""What the owner is told: the same as the claim does."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from lanes.errors import UnknownSeries
+from lanes.store.asking import AskStore
+from lanes.store.following import FollowStore
+from lanes.store.polls import PollStore
+from lanes.store.pool import Database
+from tests.fix_database import Clock
+from tests.rows import DAY, HOUR, MINUTE, Rows, take
+
+SITES = {"feeds": None}
+
+
+@pytest.fixture
+def asking(database: Database) -> AskStore:
+    return AskStore(database, SITES, polling=True)
+
+
+def poll(rows: Rows, series_id: int, **facts: Any) -> None:
+    plain = {
+        "claimed_at": rows.now(), "token": "00000000-0000-0000-0000-000000000001", "series_id": series_id, "site": "feeds",
+        "host": "a.test",         "machine": "here", "trigger": "its time", "outcome": "new", "host_pace": MINUTE, "address_pace": MINUTE,
+    }  # fmt: skip
+    facts = plain | facts
+    rows(f"INSERT INTO lanes.polls ({', '.join(facts)}) VALUES ({', '.join(['%s'] * len(facts))})", *facts.values())
+
+
+def chapter(rows: Rows, series_id: int, title: str, **facts: Any) -> None:
+    facts = {"series_id": series_id, "title": title, "found_at": rows.now(), "announced": True} | facts
+    rows(f"INSERT INTO lanes.chapters ({', '.join(facts)}) VALUES ({', '.join(['%s'] * len(facts))})", *facts.values())
+
+
+def test_what_is_due_and_free_is_what_the_claim_takes(asking: AskStore, rows: Rows, store: PollStore) -> None:
+    rows.series(key="free")
+    assert asking.one("free").why.reason == "due (its time): its Lane takes it at its turn"
+    assert take(store) is not None
+    reason = asking.one("free").why
+    assert reason.reason == "being polled now, by here"
+    assert reason.until == asking.one("free").standing.lease_until
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        ({"bookmarks": 0}, "nobody has bookmarked it"),
+        ({"url": ""}, "it has no URL"),
+        ({"tier": "push", "next_check_at": None}, "its hub pushes it: it is not polled"),
+    ],
+)
+def test_what_is_never_polled_says_why(facts: dict[str, Any], reason: str, asking: AskStore, rows: Rows) -> None:
+    rows.series(key="never", **facts)
+    assert asking.one("never").why.reason == reason
+
+
+def test_the_kill_switch_is_told_and_the_series_counts_as_held(database: Database, rows: Rows) -> None:
+    """CASES B17."""
+    rows.series(key="free")
+    reason = AskStore(database, SITES, polling=False).one("free").why
+    assert (reason.reason, reason.until, reason.held) == ("polling is switched off", None, True)
+
+
+def test_a_wait_that_a_host_asked_for_is_told_with_its_end(asking: AskStore, rows: Rows, store: PollStore) -> None:
+    """CASES B6."""
+    until = rows.now() + DAY
+    host = rows.host(not_before=until, not_before_reason="the host asked to wait: 429")
+    rows.series(host, key="held")
+    reason = asking.one("held").why
+    assert (reason.reason, reason.until, reason.held) == ("the host asked to wait: 429", until, True)
+    assert take(store) is None
+
+
+def test_a_closed_address_bucket_is_told(asking: AskStore, rows: Rows) -> None:
+    rows.series(rows.host(address="192.0.2.7"), key="waits")
+    rows(
+        "INSERT INTO lanes.addresses (address, next_at, used_at) VALUES ('192.0.2.7', lanes.now() + '1 minute'::interval, lanes.now())"
+    )
+    reason = asking.one("waits").why
+    assert (reason.reason, reason.held) == ("the interval of its address", False)
+
+
+@pytest.mark.parametrize("facts", [{"next_at": True}, {"busy_until": True}])
+def test_a_series_that_waits_its_turn_on_its_host_is_not_held(
+    facts: dict[str, Any], asking: AskStore, rows: Rows
+) -> None:
+    soon = rows.now() + MINUTE
+    token = {"busy_token": "00000000-0000-0000-0000-000000000001"} if "busy_until" in facts else {}
+    rows.series(rows.host(**dict.fromkeys(facts, soon), **token), key="waits")
+    reason = asking.one("waits").why
+    assert (reason.until, reason.held) == (soon, False)
+
+
+def test_a_resting_series_tells_its_next_check(asking: AskStore, rows: Rows) -> None:
+    at = rows.now() + HOUR
+    rows.series(key="rests", latest_checked_at=rows.now(), next_check_at=at)
+    assert (asking.one("rests").why.reason, asking.one("rests").why.until) == ("it rests until its next check", at)
+
+
+def test_a_wait_without_end_is_told_without_an_instant(asking: AskStore, rows: Rows) -> None:
+    host = rows.host()
+    rows(
+        "UPDATE lanes.hosts SET not_before = 'infinity', not_before_reason = 'blocked by the owner' WHERE id = %s", host
+    )
+    rows.series(host, key="blocked")
+    assert asking.one("blocked").why.until is None
+
+
+def test_the_list_is_narrowed_by_words_site_and_failure(asking: AskStore, rows: Rows) -> None:
+    rows.series(key="moss", title="Moss Kingdom")
+    rows.series(key="salt", failures=2, failing_since=rows.now(), failure="404")
+    rows.series(key="other", site="elsewhere")
+    assert [each.key for each in asking.series()] == ["moss", "other", "salt"]
+    assert [each.key for each in asking.series(words="KINGdom")] == ["moss"]
+    assert [each.key for each in asking.series(words="100%_")] == []
+    assert [each.key for each in asking.series(failing=True)] == ["salt"]
+    assert [each.key for each in asking.series(site="elsewhere")] == ["other"]
+
+
+def test_an_unknown_key_is_an_error(asking: AskStore) -> None:
+    with pytest.raises(UnknownSeries):
+        asking.one("nobody")
+
+
+def test_chapters_come_newest_first_and_a_date_in_the_future_counts_from_its_first_sight(
+    asking: AskStore, rows: Rows
+) -> None:
+    """CASES F9."""
+    one, two = rows.series(key="one"), rows.series(key="two")
+    now = rows.now()
+    chapter(rows, one, "old", published_at=now - DAY)
+    chapter(rows, one, "ahead", published_at=now + 30 * DAY, found_at=now - HOUR)
+    chapter(rows, two, "new", published_at=now - MINUTE)
+    assert [each.title for each in asking.chapters(None, 10)] == ["new", "ahead", "old"]
+    assert [each.title for each in asking.chapters(one, 1)] == ["ahead"]
+    assert (asking.one("one").chapters, asking.one("one").newest_at) == (2, now - HOUR)
+
+
+def test_the_poll_record_comes_newest_first_and_keeps_what_was_deleted(
+    asking: AskStore, rows: Rows, clock: Clock
+) -> None:
+    one = rows.series(key="one")
+    poll(rows, one, detail="first", address="192.0.2.7")
+    clock.advance(HOUR)
+    poll(rows, one + 1000, detail="second")
+    first, second = asking.attempts(None, 10)
+    assert (first.key, first.detail) == (None, "second")
+    assert (second.key, second.detail, second.address) == ("one", "first", "192.0.2.7")
+    assert [each.detail for each in asking.attempts(one, 10)] == ["first"]
+
+
+def test_the_first_outcome_is_that_of_the_poll_and_not_of_what_led_to_it(
+    asking: AskStore, rows: Rows, clock: Clock
+) -> None:
+    one = rows.series()
+    since = rows.now()
+    for outcome in ("redirected", "put back", "feed found", "abandoned"):
+        poll(rows, one, outcome=outcome)
+        clock.advance(MINUTE)
+    assert asking.first_outcome(one, since) is None
+    poll(rows, one, outcome="new", new_chapters=7)
+    found = asking.first_outcome(one, since)
+    assert found is not None
+    assert (found.outcome, found.new_chapters) == ("new", 7)
+    assert asking.first_outcome(one, rows.now() + MINUTE) is None
+
+
+def test_a_lane_and_the_totals_are_counted_from_rows(
+    asking: AskStore, rows: Rows, store: PollStore, database: Database, clock: Clock
+) -> None:
+    rows.series(key="one")
+    rows.series(key="two")
+    rows.series(rows.host(not_before=rows.now() + DAY, not_before_reason="429"), key="held")
+    rows.series(key="retired", retired_at=rows.now(), retired_reason="gone")
+    rows.series(
+        key="failing",
+        failures=1,
+        failing_since=rows.now(),
+        latest_checked_at=rows.now(),
+        next_check_at=rows.now() + HOUR,
+    )
+    rows.series(key="nobody", bookmarks=0)
+    assert take(store) is not None
+    FollowStore(database).check_now("failing")
+    lane, totals = asking.lane("feeds"), asking.totals()
+    assert (lane.in_hand, lane.hosts, lane.gauges.eligible, lane.gauges.held) == (1, 6, 4, 1)
+    assert (totals.series, totals.bookmarked, totals.retired, totals.failing, totals.pending) == (6, 5, 1, 1, 1)
+    assert totals.database_bytes > 0
+    assert totals.lane_seen_at is not None
+    clock.advance(timedelta(minutes=5))
+    assert asking.totals().now - totals.lane_seen_at > timedelta(minutes=4)
+
+
+def test_a_lane_that_never_ran_is_all_zero(database: Database) -> None:
+    lane = AskStore(database, {"elsewhere": HOUR}, polling=True).lane("elsewhere")
+    assert (lane.in_hand, lane.gauges.eligible, lane.polled_at) == (0, 0, None)
