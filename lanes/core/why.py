@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-
 _TURNS = frozenset(
     {"the Gap of its Site", "the interval of its host", "the interval of its address", "its host is being fetched"}
 )
