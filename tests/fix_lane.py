@@ -38,28 +38,36 @@ AGENT = "Lanes/test (+https://example.org; you@example.org)"
 IMPATIENT = replace(LIMITS, connect=2.0, read=1.0, whole=3.0)
 """Deadlines for tests of what never ends."""
 
+
+_ENDS = {b"-infinity": datetime.min.replace(tzinfo=UTC), b"infinity": datetime.max.replace(tzinfo=UTC)}
+
+
 class _Instants(TimestamptzLoader):
     """Postgres' infinities as the ends of Python's time."""
 
     def load(self, data: Any) -> datetime:
-        ends = {b"-infinity": datetime.min, b"infinity": datetime.max}
-        end = ends.get(bytes(data))
-        return super().load(data) if end is None else end.replace(tzinfo=UTC)
+        return _ENDS.get(bytes(data)) or super().load(data)
 
 
 Row = Any  # a named tuple of psycopg, with the table's own column names
 
 
-class Rows:
-    """The database of a test, asked and told by plain SQL, so that a test does not lean on the verbs it judges."""
+class Owner:
+    """The owner's verbs, and every row of a database, asked and told by plain SQL so that a test does not lean on what it judges."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, application: str = "the owner") -> None:
         self.url = url
+        self.database = Database(url, application=application)
+        self._verbs = FollowStore(self.database)
         self._connection = psycopg.connect(url, autocommit=True, row_factory=namedtuple_row)
         self._connection.adapters.register_loader("timestamptz", _Instants)
 
     def close(self) -> None:
+        """Ends with an audit of all that was ever sent."""
+        report = audit(self.database)
+        self.database.close()
         self._connection.close()
+        assert report.clean, str(report.first_offence)
 
     def all(self, statement: str, *values: object) -> list[Row]:
         return self._connection.execute(statement.encode(), values).fetchall()
@@ -76,10 +84,27 @@ class Rows:
         deadline = time.monotonic() + timeout
         while not (rows := self.all(statement, *values)):
             if time.monotonic() > deadline:
-                seen = self.all("SELECT series_id, outcome, status, detail, sent_at FROM lanes.polls ORDER BY claimed_at")
+                seen = self.all(
+                    "SELECT series_id, outcome, status, detail, sent_at FROM lanes.polls ORDER BY claimed_at"
+                )
                 raise AssertionError(f"not within {timeout} s: {statement} {values}; the poll record: {seen}")
             time.sleep(0.02)
         return rows[0]
+
+    def follow(self, url: str) -> str:
+        """The owner bookmarks a URL; returns the key of its Series."""
+        host = urlsplit(url).hostname or ""
+        key = f"series-{self.one('SELECT count(*) AS n FROM lanes.series').n + 1}"
+        (followed,) = self._verbs.follow([Wanted("feeds", url, host, key, rest=INITIAL)])
+        return followed.series.key
+
+    def unbookmark(self, key: str) -> None:
+        """Nobody follows the Series any more."""
+        self._verbs.drop_bookmark(key)
+
+    def check_now(self, key: str) -> None:
+        """The owner asks for one Poll sooner."""
+        self._verbs.check_now(key)
 
     def series(self, key: str) -> Row:
         return self.one("SELECT * FROM lanes.series WHERE key = %s", key)
@@ -101,7 +126,8 @@ class Rows:
     def chapters(self, key: str) -> list[Row]:
         """In the order in which they were found."""
         return self.all(
-            "SELECT c.* FROM lanes.chapters c JOIN lanes.series s ON s.id = c.series_id WHERE s.key = %s ORDER BY c.id", key
+            "SELECT c.* FROM lanes.chapters c JOIN lanes.series s ON s.id = c.series_id WHERE s.key = %s ORDER BY c.id",
+            key,
         )
 
     def titles(self, key: str) -> list[str]:
@@ -117,15 +143,15 @@ class Rows:
         return found
 
 
-class LaneAtWork(Rows):
+class LaneAtWork(Owner):
     """One Lane of `feeds` on one machine, and the rows it works on."""
 
     def __init__(self, net: Smallnet, url: str, machine: str, limits: Limits, *, slots: int = 16) -> None:
         super().__init__(url)
-        self._database = Database(url, application=machine)
+        self.database = Database(url, application=machine)
         site = by_name("feeds")
-        self._owner = FollowStore(self._database)
-        store = PollStore(self._database, site.name, machine)
+        self._owner = FollowStore(self.database)
+        store = PollStore(self.database, site.name, machine)
         store.enrol()
         self.http = Http(AGENT, Guard([str(ALLOWED)], net.resolver), limits=limits)
         poller = Poller(site, store, self.http, LEASE)
@@ -136,25 +162,7 @@ class LaneAtWork(Rows):
         self.http.interrupt()
         self.lane.finish(20)
         self.http.close()
-        report = audit(self._database)
-        self._database.close()
         super().close()
-        assert report.clean, str(report.first_offence)
-
-    def follow(self, url: str) -> str:
-        """The owner bookmarks a URL; returns the key of its Series."""
-        host = urlsplit(url).hostname or ""
-        key = f"series-{self.one('SELECT count(*) AS n FROM lanes.series').n + 1}"
-        (followed,) = self._owner.follow([Wanted("feeds", url, host, key, rest=INITIAL)])
-        return followed.series.key
-
-    def unbookmark(self, key: str) -> None:
-        """Nobody follows the Series any more."""
-        self._owner.drop_bookmark(key)
-
-    def check_now(self, key: str) -> None:
-        """The owner asks for one Poll sooner."""
-        self._owner.check_now(key)
 
     def run_once(self) -> int:
         """One Pass: the number of Polls."""
@@ -162,7 +170,10 @@ class LaneAtWork(Rows):
 
     def poll(self, key: str) -> Row:
         """Moves time to where this Series is due and nothing stands around it, runs a Pass, and returns the last record of its Poll."""
-        before = self.one("SELECT max(p.claimed_at) AS at FROM lanes.polls p JOIN lanes.series s ON s.id = p.series_id WHERE key = %s", key).at
+        before = self.one(
+            "SELECT max(p.claimed_at) AS at FROM lanes.polls p JOIN lanes.series s ON s.id = p.series_id WHERE key = %s",
+            key,
+        ).at
         self.move_to(self.open_at(key))
         self.run_once()
         rows = [row for row in self.polls(key) if before is None or row.claimed_at > before]
@@ -186,7 +197,7 @@ class LaneAtWork(Rows):
     @contextmanager
     def running(self) -> Iterator[None]:
         """The Lane's own loop, in a thread."""
-        bell = self._database.bell("lanes_feeds")
+        bell = self.database.bell("lanes_feeds")
         thread = threading.Thread(target=self.lane.run, args=(bell,), name="lane")
         thread.start()
         try:
@@ -197,6 +208,14 @@ class LaneAtWork(Rows):
             assert not thread.is_alive(), "the Lane did not stop"
             assert self.lane.finish(30), "a Poll did not end"
             bell.close()
+
+
+@pytest.fixture
+def owner(database_url: str) -> Iterator[Owner]:
+    """The owner of the test's database, for tests whose Lanes are processes."""
+    owner = Owner(database_url)
+    yield owner
+    owner.close()
 
 
 MakeLane = Callable[..., LaneAtWork]
@@ -219,4 +238,3 @@ def make_lane(net: Smallnet, database_url: str) -> Iterator[MakeLane]:
 def lane(make_lane: MakeLane) -> LaneAtWork:
     """The Lane of the test."""
     return make_lane()
-

@@ -6,9 +6,7 @@ from collections.abc import Iterable
 from html import escape
 
 
-def item(
-    title: str | None = None, *, guid: str | None = None, link: str | None = None, date: str | None = None
-) -> str:
+def item(title: str | None = None, *, guid: str | None = None, link: str | None = None, date: str | None = None) -> str:
     """One RSS item with exactly these elements."""
     parts = {"title": title, "guid": guid, "link": link, "pubDate": date}
     inner = "".join(f"<{name}>{escape(value)}</{name}>" for name, value in parts.items() if value is not None)

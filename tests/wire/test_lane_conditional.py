@@ -186,7 +186,7 @@ def test_a_title_with_a_nul_is_cleaned_and_costs_no_other_chapter(net: Smallnet,
     """CASES C8."""
     host = net.host("127.1.0.5")
     entries = ",".join(f'{{"id": "{n}", "title": "Part {n}{tail}"}}' for n, tail in ((1, ""), (2, ""), (3, "\\u0000!")))
-    feed = '{"version": "https://jsonfeed.org/version/1.1", "title": "T\\u0000", "items": [%s]}' % entries
+    feed = f'{{"version": "https://jsonfeed.org/version/1.1", "title": "T\\u0000", "items": [{entries}]}}'
     host.script("/feed", Page(feed, "application/feed+json", etag='"n"'))
     key = lane.follow(host.url("/feed"))
     assert lane.poll(key).outcome == "new"

@@ -9,6 +9,7 @@ import pytest
 
 from tests.fix_lane import LaneAtWork
 from tests.smallnet import Smallnet, ok
+from tests.smallnet.feeds import Kind
 from tests.wire.documents import chapters, item, rss
 
 YEAR = timedelta(days=365)
@@ -165,9 +166,9 @@ def test_undated_items_are_news(net: Smallnet, lane: LaneAtWork) -> None:
 
 
 @pytest.mark.parametrize("kind", ["rss", "atom", "json"])
-def test_each_kind_of_feed_is_read_whole(net: Smallnet, lane: LaneAtWork, kind: str) -> None:
+def test_each_kind_of_feed_is_read_whole(net: Smallnet, lane: LaneAtWork, kind: Kind) -> None:
     host = net.host("127.1.0.5")
-    host.feed("/feed", ["One", "Two"], kind=kind)  # type: ignore[arg-type] - pytest hands over plain strings
+    host.feed("/feed", ["One", "Two"], kind=kind)
     key = lane.follow(host.url("/feed"))
     lane.poll(key)
     assert lane.titles(key) == ["One", "Two"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 
@@ -43,7 +44,9 @@ def test_a_chain_with_a_temporary_hop_leaves_the_url_alone(net: Smallnet, lane: 
     assert len(net.record.of(host, "/feed")) == 4
 
 
-@pytest.mark.parametrize("where", ["http://127.2.0.9:{port}/", "http://[::ffff:127.2.0.9]:{port}/", "http://trap.test:{port}/"])
+@pytest.mark.parametrize(
+    "where", ["http://127.2.0.9:{port}/", "http://[::ffff:127.2.0.9]:{port}/", "http://trap.test:{port}/"]
+)
 def test_a_hop_to_a_forbidden_address_is_never_dialled(net: Smallnet, lane: LaneAtWork, where: str) -> None:
     """CASES E5."""
     host = net.host("127.1.0.5")
@@ -169,7 +172,7 @@ def test_a_permanent_hop_inside_a_host_with_a_long_delay_is_polled_later_and_the
 
 def test_more_than_ten_hops_are_a_failure(net: Smallnet, lane: LaneAtWork) -> None:
     hosts = net.many(12)
-    for here, there in zip(hosts, hosts[1:], strict=False):
+    for here, there in pairwise(hosts):
         here.script("/feed", redirect(there.url("/feed"), 302))
     hosts[-1].feed("/feed", ["One"])
     key = lane.follow(hosts[0].url("/feed"))

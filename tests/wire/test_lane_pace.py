@@ -174,7 +174,9 @@ def test_a_bookmark_made_while_the_lane_sleeps_wakes_it(net: Smallnet, lane: Lan
     host = net.host("127.1.0.5")
     host.feed("/feed", ["One"])
     with lane.running():
-        lane.wait_for("SELECT FROM pg_stat_activity WHERE application_name LIKE '%% bell' AND datname = current_database()")
+        lane.wait_for(
+            "SELECT FROM pg_stat_activity WHERE application_name LIKE '%% bell' AND datname = current_database()"
+        )
         key = lane.follow(host.url("/feed"))
         lane.wait_for("SELECT FROM lanes.series WHERE key = %s AND good_at IS NOT NULL", key)
 

@@ -118,7 +118,7 @@ def test_no_wait_however_odd_is_unbounded_or_touches_another_series(net: Smallne
     other = lane.follow(good.url("/feed"))
     lane.run_once()
     assert lane.outcomes(other) == ["new"]
-    assert {name: lane.outcomes(key) for name, key in keys.items()} == dict.fromkeys(keys, ["asked to wait"])
+    assert {name: lane.outcomes(key) for name, key in keys.items()} == {name: ["asked to wait"] for name in keys}
     expected = {name: pytest.approx(seconds, abs=5) for name, (_, seconds) in ODD_WAITS.items()}
     assert {name: waits(lane, key) for name, key in keys.items()} == expected
 
@@ -133,7 +133,9 @@ def test_a_huge_max_age_is_no_hint(net: Smallnet, lane: LaneAtWork) -> None:
 
 
 @pytest.mark.parametrize("theirs", [timedelta(hours=-1), timedelta(hours=1)])
-def test_a_date_to_wait_for_is_read_by_the_servers_own_clock(net: Smallnet, lane: LaneAtWork, theirs: timedelta) -> None:
+def test_a_date_to_wait_for_is_read_by_the_servers_own_clock(
+    net: Smallnet, lane: LaneAtWork, theirs: timedelta
+) -> None:
     """CASES B5."""
     host = net.host("127.1.0.5")
     there = datetime.now(UTC) + theirs
@@ -235,13 +237,13 @@ def test_what_hurts_costs_one_series_one_failure_and_the_others_nothing(net: Sma
         host.feed("/feed", ["One"])
         others.append(lane.follow(host.url("/feed")))
     lane.run_once()
-    assert {name: lane.outcomes(key) for name, key in keys.items()} == dict.fromkeys(keys, ["failed"])
+    assert {name: lane.outcomes(key) for name, key in keys.items()} == {name: ["failed"] for name in keys}
     assert [lane.outcomes(key) for key in others] == [["new"]] * 4
     assert {(row.etag, row.failures) for row in map(lane.series, keys.values())} == {(None, 1)}
     assert all(lane.chapters(key) == [] for key in keys.values())
     lane.move_to(max(lane.open_at(key) for key in keys.values()))
     lane.run_once()
-    assert {name: lane.outcomes(key) for name, key in keys.items()} == dict.fromkeys(keys, ["failed", "new"])
+    assert {name: lane.outcomes(key) for name, key in keys.items()} == {name: ["failed", "new"] for name in keys}
 
 
 def test_plain_bytes_that_claim_to_be_gzip_are_read_or_fail_clearly(net: Smallnet, lane: LaneAtWork) -> None:
