@@ -220,8 +220,6 @@ class PollStore:
         return Gauges(row.eligible, row.due, row.held, row.behind, row.oldest_held, row.oldest_pending)
 
     def _record(self, claim: Claim, trail: Trail) -> dict[str, Any]:
-        hops = trail.requests or (None,)
-        paces = trail.paces or (claim.host_pace,)
         return {
             "series_id": claim.series_id,
             "token": claim.token,
@@ -232,13 +230,26 @@ class PollStore:
             "machine": self._machine,
             "trigger": claim.trigger.value,
             "address_pace": ADDRESS_PACE,
-            "hop_hosts": [claim.host if hop is None else hop.host for hop in hops],
-            "hop_addresses": [claim.address if hop is None else hop.address for hop in hops],
-            "hop_sents": [None if hop is None else hop.sent_at for hop in hops],
-            "hop_statuses": [None if hop is None else hop.status for hop in hops],
-            "hop_bytes": [0 if hop is None else hop.wire_bytes for hop in hops],
-            "hop_paces": list(paces),
+            "hops": Jsonb(_hops(claim, trail)),
         }
+
+
+def _hops(claim: Claim, trail: Trail) -> list[dict[str, Any]]:
+    """A row for each request; where none was written, one that says where the Poll would have gone."""
+    if not trail.requests:
+        pace = claim.host_pace.total_seconds()
+        return [{"host": claim.host, "address": claim.address, "wire_bytes": 0, "pace": f"{pace} s"}]
+    return [
+        {
+            "host": sent.host,
+            "address": sent.address,
+            "sent_at": sent.sent_at.isoformat(),
+            "status": sent.status,
+            "wire_bytes": sent.wire_bytes,
+            "pace": f"{pace.total_seconds()} s",
+        }
+        for sent, pace in zip(trail.requests, trail.paces, strict=True)
+    ]
 
 
 def _known(connection: Connection, series_id: int, identities: list[bytes]) -> Known:

@@ -43,52 +43,18 @@ WITH settled AS MATERIALIZED (
         :series_wait_until, :series_wait_reason,
         :pace, :backoffs, :latency, :unavailable_url,
         :host_wait_until, :host_wait_reason) AS held
-), recorded AS (
-    INSERT INTO lanes.polls (
-        claimed_at, token, hop, series_id, site, host, address, machine, trigger, sent_at, ended_at, outcome, status, wire_bytes,
-        new_chapters, detail, host_pace, address_pace, host_wait_until, series_wait_until, changed)
-    SELECT :claimed_at, :token, r.hop - 1, :series_id, :site, r.host, r.address, :machine, :trigger, r.sent_at, lanes.now(),
-           CASE WHEN r.hop = cardinality(:hop_hosts::text[]) THEN :outcome ELSE 'redirected' END, r.status, r.wire_bytes,
-           CASE WHEN r.hop = cardinality(:hop_hosts::text[]) THEN :new_chapters ELSE 0 END,
-           CASE WHEN r.hop = cardinality(:hop_hosts::text[]) THEN concat_ws('; ', :detail::text, CASE WHEN NOT held THEN 'too late' END) END,
-           r.pace, :address_pace,
-           CASE WHEN r.hop = cardinality(:hop_hosts::text[]) THEN :host_wait_until::timestamptz END,
-           CASE WHEN r.hop = cardinality(:hop_hosts::text[]) THEN :series_wait_until::timestamptz END,
-           CASE WHEN r.hop = cardinality(:hop_hosts::text[]) THEN :changed::jsonb ELSE '{}' END
-    FROM settled, unnest(:hop_hosts::text[], :hop_addresses::inet[], :hop_sents::timestamptz[], :hop_statuses::smallint[],
-                         :hop_bytes::integer[], :hop_paces::interval[]) WITH ORDINALITY
-         AS r (host, address, sent_at, status, wire_bytes, pace, hop)
-    -- A worker that was given up for dead: what it sent and was told still counts.
-    ON CONFLICT (claimed_at, token, hop) DO UPDATE SET
-        sent_at = EXCLUDED.sent_at, address = EXCLUDED.address, ended_at = EXCLUDED.ended_at, status = EXCLUDED.status,
-        wire_bytes = EXCLUDED.wire_bytes, detail = EXCLUDED.detail, host_pace = EXCLUDED.host_pace,
-        host_wait_until = EXCLUDED.host_wait_until, series_wait_until = EXCLUDED.series_wait_until
-    WHERE polls.outcome = 'abandoned'
 )
-SELECT held FROM settled;
+SELECT held FROM settled, lanes.record(
+    :series_id, :token, :claimed_at, :site, :machine, :trigger, :address_pace, :hops, held,
+    :outcome, :detail, :new_chapters, :host_wait_until, :series_wait_until, :changed);
 
 -- name: put_back$
 -- Puts a Poll back and records what it sent, if anything; whether its lease still held.
 WITH put AS MATERIALIZED (
     SELECT lanes.put_back(:series_id, :token, :hosts, :host_sents, :wait, :reason, :address, :resume, :queue_host_id, :sent) AS held
-), recorded AS (
-    INSERT INTO lanes.polls (
-        claimed_at, token, hop, series_id, site, host, address, machine, trigger, sent_at, ended_at, outcome, status, wire_bytes,
-        detail, host_pace, address_pace)
-    SELECT :claimed_at, :token, r.hop - 1, :series_id, :site, r.host, r.address, :machine, :trigger, r.sent_at, lanes.now(),
-           CASE WHEN r.hop = cardinality(:hop_hosts::text[]) THEN 'put back' ELSE 'redirected' END, r.status, r.wire_bytes,
-           CASE WHEN r.hop = cardinality(:hop_hosts::text[]) THEN :reason END, r.pace, :address_pace
-    FROM put, unnest(:hop_hosts::text[], :hop_addresses::inet[], :hop_sents::timestamptz[], :hop_statuses::smallint[],
-                     :hop_bytes::integer[], :hop_paces::interval[]) WITH ORDINALITY
-         AS r (host, address, sent_at, status, wire_bytes, pace, hop)
-    -- A worker that was given up for dead: what it sent and was told still counts.
-    ON CONFLICT (claimed_at, token, hop) DO UPDATE SET
-        sent_at = EXCLUDED.sent_at, address = EXCLUDED.address, ended_at = EXCLUDED.ended_at, status = EXCLUDED.status,
-        wire_bytes = EXCLUDED.wire_bytes, detail = EXCLUDED.detail, host_pace = EXCLUDED.host_pace,
-        host_wait_until = EXCLUDED.host_wait_until, series_wait_until = EXCLUDED.series_wait_until
-    WHERE polls.outcome = 'abandoned'
 )
-SELECT held FROM put;
+SELECT held FROM put, lanes.record(
+    :series_id, :token, :claimed_at, :site, :machine, :trigger, :address_pace, :hops, held, 'put back', :reason);
 
 -- name: host_id(site, host)$
 -- The id of a host, made where there is none.
@@ -99,26 +65,11 @@ SELECT id FROM made UNION ALL SELECT id FROM lanes.hosts WHERE name = :host LIMI
 
 -- name: follow_feed$
 -- A web page named its feed: its Series follows that from now on; whether the lease still held.
-WITH put AS MATERIALIZED (
+WITH followed AS MATERIALIZED (
     SELECT lanes.follow_feed(:series_id, :token, :hosts, :host_sents, :url, :feed_host_id) AS held
-), recorded AS (
-    INSERT INTO lanes.polls (
-        claimed_at, token, hop, series_id, site, host, address, machine, trigger, sent_at, ended_at, outcome, status, wire_bytes,
-        detail, host_pace, address_pace)
-    SELECT :claimed_at, :token, r.hop - 1, :series_id, :site, r.host, r.address, :machine, :trigger, r.sent_at, lanes.now(),
-           CASE WHEN r.hop = cardinality(:hop_hosts::text[]) THEN 'feed found' ELSE 'redirected' END, r.status, r.wire_bytes,
-           CASE WHEN r.hop = cardinality(:hop_hosts::text[]) THEN 'the page names its feed' END, r.pace, :address_pace
-    FROM put, unnest(:hop_hosts::text[], :hop_addresses::inet[], :hop_sents::timestamptz[], :hop_statuses::smallint[],
-                     :hop_bytes::integer[], :hop_paces::interval[]) WITH ORDINALITY
-         AS r (host, address, sent_at, status, wire_bytes, pace, hop)
-    -- A worker that was given up for dead: what it sent and was told still counts.
-    ON CONFLICT (claimed_at, token, hop) DO UPDATE SET
-        sent_at = EXCLUDED.sent_at, address = EXCLUDED.address, ended_at = EXCLUDED.ended_at, status = EXCLUDED.status,
-        wire_bytes = EXCLUDED.wire_bytes, detail = EXCLUDED.detail, host_pace = EXCLUDED.host_pace,
-        host_wait_until = EXCLUDED.host_wait_until, series_wait_until = EXCLUDED.series_wait_until
-    WHERE polls.outcome = 'abandoned'
 )
-SELECT held FROM put;
+SELECT held FROM followed, lanes.record(
+    :series_id, :token, :claimed_at, :site, :machine, :trigger, :address_pace, :hops, held, 'feed found', 'the page names its feed');
 
 -- name: take_address(host_id, address, token, address_pace)$
 -- A slot of a new or changed address before it is dialled; null: go on.

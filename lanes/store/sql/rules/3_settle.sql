@@ -118,6 +118,40 @@ BEGIN
     END LOOP;
 END $$;
 
+-- The poll record of one Poll: a row for each request that it wrote (p_hops, in order), or one without sent_at where it wrote none.
+-- The last hop has the outcome.  What a worker that was given up for dead sent and was told still counts: it completes its row.
+CREATE FUNCTION lanes.record(
+    p_series bigint, p_token uuid, p_claimed_at timestamptz, p_site text, p_machine text, p_trigger text, p_address_pace interval,
+    p_hops jsonb, p_held boolean, p_outcome text, p_detail text, p_new_chapters integer DEFAULT 0,
+    p_host_wait_until timestamptz DEFAULT NULL, p_series_wait_until timestamptz DEFAULT NULL, p_changed jsonb DEFAULT '{}'
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    v_last CONSTANT integer := jsonb_array_length(p_hops) - 1;
+    v_hop  jsonb;
+BEGIN
+    FOR i IN 0 .. v_last LOOP
+        v_hop := p_hops -> i;
+        INSERT INTO lanes.polls (
+            claimed_at, token, hop, series_id, site, host, address, machine, trigger, sent_at, ended_at, status, wire_bytes,
+            host_pace, address_pace, outcome, detail, new_chapters, host_wait_until, series_wait_until, changed)
+        VALUES (
+            p_claimed_at, p_token, i, p_series, p_site, v_hop ->> 'host', (v_hop ->> 'address')::inet, p_machine, p_trigger,
+            (v_hop ->> 'sent_at')::timestamptz, lanes.now(), (v_hop ->> 'status')::smallint, (v_hop ->> 'wire_bytes')::integer,
+            (v_hop ->> 'pace')::interval, p_address_pace,
+            CASE WHEN i < v_last THEN 'redirected' ELSE p_outcome END,
+            CASE WHEN i < v_last THEN NULL WHEN p_held THEN p_detail ELSE concat_ws('; ', p_detail, 'too late') END,
+            CASE WHEN i < v_last THEN 0 ELSE p_new_chapters END,
+            CASE WHEN i < v_last THEN NULL ELSE p_host_wait_until END,
+            CASE WHEN i < v_last THEN NULL ELSE p_series_wait_until END,
+            CASE WHEN i < v_last THEN '{}' ELSE p_changed END)
+        ON CONFLICT (claimed_at, token, hop) DO UPDATE SET
+            sent_at = EXCLUDED.sent_at, address = EXCLUDED.address, ended_at = EXCLUDED.ended_at, status = EXCLUDED.status,
+            wire_bytes = EXCLUDED.wire_bytes, detail = EXCLUDED.detail, host_pace = EXCLUDED.host_pace,
+            host_wait_until = EXCLUDED.host_wait_until, series_wait_until = EXCLUDED.series_wait_until
+        WHERE polls.outcome = 'abandoned';
+    END LOOP;
+END $$;
+
 -- Puts a Poll back: nothing is counted; the earlier stamp returns unless a request was sent; p_wait from now it is due again.
 CREATE FUNCTION lanes.put_back(
     p_series bigint, p_token uuid, p_hosts bigint[], p_sents timestamptz[], p_wait interval, p_reason text, p_address inet,
