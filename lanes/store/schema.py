@@ -7,7 +7,7 @@ Must never break: no process works on a schema older than its code.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from hashlib import blake2b
 from importlib.resources import files
 from pathlib import Path
@@ -55,16 +55,16 @@ def migrate(url: str) -> tuple[str, ...]:
         backend = type("_Backend", (_Backend,), {"url": url})(
             DatabaseURI("postgresql+psycopg", None, None, None, None, "", {}), "_yoyo_migration"
         )
-        backend.init_database()
-        ours = read_migrations(str(_migration_files()[0].parent))
-        with backend.lock():
-            wanted = backend.to_apply(ours)
-            _refuse_newer(url, {migration.id for migration in ours})
-            done = [migration.id for migration in wanted]
-            backend.apply_migrations(wanted)
-            if _put_rules(url):
-                done.append("rules " + _edition())
-        backend.connection.close()
+        with closing(backend.connection):
+            backend.init_database()
+            ours = read_migrations(str(_migration_files()[0].parent))
+            with backend.lock():
+                wanted = backend.to_apply(ours)
+                _refuse_newer(url, {migration.id for migration in ours})
+                done = [migration.id for migration in wanted]
+                backend.apply_migrations(wanted)
+                if _put_rules(url):
+                    done.append("rules " + _edition())
         return tuple(done)
 
 
