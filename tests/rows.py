@@ -17,8 +17,12 @@ from psycopg import sql
 from psycopg.rows import namedtuple_row
 from psycopg.types.datetime import TimestamptzLoader
 
+from lanes.core.answer import Answer
+from lanes.core.chapters import Item, distinct, guids_lie
 from lanes.core.claim import Claim
+from lanes.core.settlement import Settlement
 from lanes.store.polls import AskAgain, Claimed, PollStore, Trail
+from tests.answers import a_document, a_response, settled
 
 NEVER = datetime.min.replace(tzinfo=UTC)
 FOREVER = datetime.max.replace(tzinfo=UTC)
@@ -180,3 +184,21 @@ def bucket_of(address: str) -> str:
     """The bucket of an address: an IPv4 address by itself, an IPv6 address by its /64 (DESIGN 2)."""
     parsed = ipaddress.ip_address(address)
     return str(ipaddress.ip_network((parsed, 64 if parsed.version == 6 else 32), strict=False))
+
+
+def settle(store: PollStore, claim: Claim, answer: Answer, *, on: Trail | None = None) -> bool:
+    """Ends a Poll with an answer that has nothing to read.  False: its lease had run out."""
+    return store.settle(claim, settled(answer, None, claim, now=claim.claimed_at), on or trail(claim))
+
+
+def settle_read(store: PollStore, claim: Claim, *items: Item, **document: Any) -> Settlement:
+    """Ends a Poll with a recognised document of these items."""
+    read = a_document(*items, **document)
+    guid_alone = claim.guid_alone and not guids_lie(items)
+    asked = [each for _, ids in distinct(items, guid_alone=guid_alone) for each in ids]
+    answer = a_response(200, repr(items).encode())
+    held, settlement = store.settle_document(
+        claim, asked, lambda known: settled(answer, read, claim, known, now=claim.claimed_at), trail(claim)
+    )
+    assert held
+    return settlement

@@ -22,6 +22,16 @@ BEGIN
     UPDATE lanes.addresses SET booked_until = least(v_tail + v_placed * p_pace, t + interval '10 minutes') WHERE address = p_bucket;
 END $$;
 
+-- The bucket of an address that nobody used lately: made, locked and read anew, since another may just have made and spent it.
+CREATE FUNCTION lanes.make_address(p_bucket inet, t timestamptz) RETURNS timestamptz LANGUAGE plpgsql AS $$
+DECLARE
+    v_next timestamptz;
+BEGIN
+    INSERT INTO lanes.addresses (address, used_at) VALUES (p_bucket, t) ON CONFLICT DO NOTHING;
+    SELECT next_at INTO v_next FROM lanes.addresses WHERE address = p_bucket FOR NO KEY UPDATE;
+    RETURN v_next;
+END $$;
+
 -- One Series for one idle slot.  verdict: claimed (the columns after host_ready_at are the Poll), booked or moved (ask again at once),
 -- none (sleep for wait, null: until something changes), clock (the clock went back: shift first).  p_after bounds the scan from below by the ready_at taken last.
 CREATE FUNCTION lanes.claim(
@@ -93,8 +103,11 @@ BEGIN
     IF v_address IS NOT NULL THEN
         v_bucket := lanes.bucket(v_address);
         SELECT next_at INTO v_next FROM lanes.addresses WHERE address = v_bucket FOR NO KEY UPDATE;
+        IF NOT FOUND THEN v_next := lanes.make_address(v_bucket, t); END IF;
         IF v_next > t THEN
             PERFORM lanes.book(v_bucket, v_next, p_address_pace, t);
+            -- This host may wait for another address than its own, or stand behind the 500: it makes room all the same.
+            UPDATE lanes.hosts SET ready_at = v_next WHERE id = h.id AND ready_at <= t;
             verdict := 'booked'; RETURN NEXT; RETURN;
         END IF;
     END IF;
@@ -137,9 +150,7 @@ BEGIN
             (SELECT min(claimable_at) FROM lanes.series WHERE queue_host_id = h.id AND turn = 0) END
     WHERE id = h.id;
     IF v_bucket IS NOT NULL THEN
-        INSERT INTO lanes.addresses AS a (address, next_at, used_at, used_by) VALUES (v_bucket, t + p_address_pace, t, v_token)
-        ON CONFLICT ON CONSTRAINT addresses_pkey DO UPDATE
-        SET next_at = EXCLUDED.next_at, used_at = EXCLUDED.used_at, used_by = EXCLUDED.used_by;
+        UPDATE lanes.addresses SET next_at = t + p_address_pace, used_at = t, used_by = v_token WHERE address = v_bucket;
     END IF;
 
     verdict := 'claimed';

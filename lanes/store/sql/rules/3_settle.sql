@@ -227,8 +227,7 @@ DECLARE
     v_next   timestamptz;
 BEGIN
     UPDATE lanes.hosts SET address = p_address, bucket = v_bucket WHERE id = p_host AND address IS DISTINCT FROM p_address;
-    INSERT INTO lanes.addresses (address, used_at) VALUES (v_bucket, t) ON CONFLICT DO NOTHING;
-    SELECT next_at INTO v_next FROM lanes.addresses WHERE address = v_bucket FOR NO KEY UPDATE;
+    v_next := lanes.make_address(v_bucket, t);
     IF v_next > t THEN RETURN v_next - t; END IF;
     UPDATE lanes.addresses SET next_at = t + p_pace, used_at = t, used_by = p_token WHERE address = v_bucket;
     RETURN NULL;
@@ -258,7 +257,7 @@ BEGIN
         wait := greatest(h.not_before, h.next_at) - t;
         reason := CASE WHEN h.not_before > t THEN h.not_before_reason ELSE 'the interval of its host' END;
     ELSIF h.address IS NOT NULL THEN
-        SELECT next_at INTO v_next FROM lanes.addresses WHERE address = h.bucket FOR NO KEY UPDATE;
+        v_next := lanes.make_address(h.bucket, t);
         IF v_next > t THEN wait := v_next - t; reason := 'the interval of its address'; END IF;
     END IF;
     IF wait IS NULL THEN
@@ -280,11 +279,10 @@ DECLARE
     a        lanes.addresses;
 BEGIN
     PERFORM 1 FROM lanes.hosts WHERE id = p_host FOR NO KEY UPDATE;
-    SELECT * INTO a FROM lanes.addresses WHERE address = v_bucket FOR NO KEY UPDATE;
+    PERFORM lanes.make_address(v_bucket, p_sent_at);
+    SELECT * INTO a FROM lanes.addresses WHERE address = v_bucket;
     IF a.used_by IS DISTINCT FROM p_token THEN v_place := greatest(p_sent_at, a.next_at); END IF;
-    INSERT INTO lanes.addresses AS x (address, next_at, used_at, used_by) VALUES (v_bucket, v_place + p_pace, v_place, p_token)
-    ON CONFLICT (address) DO UPDATE SET
-        next_at = greatest(x.next_at, EXCLUDED.next_at), used_at = EXCLUDED.used_at, used_by = EXCLUDED.used_by;
+    UPDATE lanes.addresses SET next_at = greatest(next_at, v_place + p_pace), used_at = v_place, used_by = p_token WHERE address = v_bucket;
     UPDATE lanes.hosts h SET sent_at = greatest(h.sent_at, v_place), next_at = greatest(h.next_at, v_place + lanes.pace_of(h))
     WHERE h.id = p_host;
     RETURN v_place;
