@@ -8,10 +8,10 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import NoReturn
 
 import pytest
+import trustme
 
 from lanes.core.answer import Forbidden, Postponed, Trouble
 from lanes.fetch.guard import Guard
@@ -22,8 +22,9 @@ from tests.smallnet import Smallnet, not_modified, ok, reset
 from tests.wire.fetching import CLAIMED_AT, Ledger, client, get, response, trouble
 
 FEED = b"<rss/>"
-CERTIFICATE = Path(__file__).with_name("fetch_test.pem")
-"""Self-signed for b.test and 127.1.0.8 only, with its key; until 2126."""
+
+AUTHORITY = trustme.CA()
+"""Signs for this run alone."""
 
 
 @pytest.fixture
@@ -315,15 +316,21 @@ def test_what_a_permit_raises_passes_through_and_nothing_is_written(net: Smallne
 @pytest.fixture
 def secure_net() -> Iterator[Smallnet]:
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    server.load_cert_chain(CERTIFICATE)
+    AUTHORITY.issue_cert("b.test", "127.1.0.8").configure_cert(server)
     with Smallnet(tls=server) as net:
         yield net
+
+
+def _trusting() -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    AUTHORITY.configure_trust(context)
+    return context
 
 
 def test_tls_is_spoken_with_the_hosts_name_at_the_checked_address(secure_net: Smallnet) -> None:
     host = secure_net.host("127.1.0.7", name="b.test")
     host.script("/feed", ok(FEED * 50_000))
-    trusting = ssl.create_default_context(cafile=str(CERTIFICATE))
+    trusting = _trusting()
     http = Http("Lanes/test", Guard(["127.1.0.0/16"], secure_net.resolver), tls=trusting)
     for _ in range(2):
         answer = response(http.get(Request(host.url(), address="127.1.0.7"), Ledger()))
@@ -335,7 +342,7 @@ def test_tls_is_spoken_with_the_hosts_name_at_the_checked_address(secure_net: Sm
 @pytest.mark.parametrize(("name", "trust"), [("b.test", False), ("c.test", True)])
 def test_a_certificate_that_is_unknown_or_anothers_is_a_value(secure_net: Smallnet, name: str, trust: bool) -> None:
     host = secure_net.host("127.1.0.7", name=name)
-    trusting = ssl.create_default_context(cafile=str(CERTIFICATE)) if trust else None
+    trusting = _trusting() if trust else None
     http = Http("Lanes/test", Guard(["127.1.0.0/16"], secure_net.resolver), tls=trusting)
     told = trouble(http.get(Request(host.url()), Ledger()), Trouble.TLS)
     assert told.detail.startswith(f"{name}: TLS: ")

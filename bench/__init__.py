@@ -1,0 +1,1 @@
+"""Benches: run by hand, CPU seconds and ratios, no timed test.  See README.md."""

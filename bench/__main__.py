@@ -1,0 +1,38 @@
+"""`python -m bench [WHAT...]`: every bench, or those named."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+
+from bench import claims, memory, polls
+
+
+def main() -> None:
+    """Runs what was asked for, one table after another."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench", description="Measures; see bench/README.md. Nothing here passes or fails."
+    )
+    parser.add_argument("what", nargs="*", help="polls, claims, memory; default: all")
+    parser.add_argument("--hosts", type=int, default=600, help="polls: hosts (default 600)")
+    parser.add_argument("--feeds", type=int, default=3, help="polls: feeds on each host (default 3)")
+    parser.add_argument(
+        "--series", type=int, default=1_000_000, help="claims: Series of the large shapes (default 1,000,000)"
+    )
+    asked = parser.parse_args()
+    logging.getLogger("yoyo").setLevel(logging.WARNING)
+    logging.getLogger("lanes").setLevel(logging.ERROR)
+    unknown = set(asked.what) - {"polls", "claims", "memory"}
+    if unknown:
+        parser.error(f"there is no bench {', '.join(sorted(unknown))}")
+    what = asked.what or ["polls", "claims", "memory"]
+    if "polls" in what:
+        polls.main(asked.hosts, asked.feeds)
+    if "claims" in what:
+        claims.main(asked.series)
+    if "memory" in what:
+        memory.main()
+
+
+if __name__ == "__main__":
+    main()
