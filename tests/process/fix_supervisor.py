@@ -21,7 +21,7 @@ from typing import Any, Self
 from xmlrpc.client import ServerProxy
 
 import pytest
-from supervisor.xmlrpc import SupervisorTransport
+from supervisor.xmlrpc import SupervisorTransport  # type: ignore[import-untyped]  # supervisor has no types
 
 from lanes.postgres import default_database_url
 from lanes.settings import PROCESS_NUMBERS
@@ -136,15 +136,17 @@ class Supervised:
                 stdout=output,
                 stderr=output,
             )
-        transport = SupervisorTransport(None, None, f"unix://{place}/var/supervisor.sock")
-        self._rpc: Any = ServerProxy("http://127.0.0.1", transport=transport)
 
     def states(self) -> dict[str, tuple[str, int]]:
         """Program: its state and pid; empty while supervisord does not answer."""
+        transport = SupervisorTransport(None, None, f"unix://{self.place}/var/supervisor.sock")
         try:
-            return {each["name"]: (each["statename"], each["pid"]) for each in self._rpc.supervisor.getAllProcessInfo()}
+            rpc: Any = ServerProxy("http://127.0.0.1", transport=transport)
+            return {each["name"]: (each["statename"], each["pid"]) for each in rpc.supervisor.getAllProcessInfo()}
         except OSError:
             return {}
+        finally:
+            transport.close()
 
     def pid(self, program: str) -> int:
         """The pid of a program, once it runs for good."""

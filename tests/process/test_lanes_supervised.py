@@ -7,6 +7,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import closing
 
+import psycopg
 import pytest
 
 from tests.fix_lane import Owner
@@ -90,18 +91,20 @@ def test_every_connection_terminated_at_once_is_survived(net: Smallnet, supervis
     lane = supervised.pid("lane-feeds")
     for n in range(3):
         host.feed(f"/cut{n}", ["One"])
-        key = owner.follow(host.url(f"/cut{n}"))
-        owner.tell("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'lane-feeds%%'")
+        with host.hold(f"/cut{n}") as hold:
+            key = owner.follow(host.url(f"/cut{n}"))
+            assert hold.arrived.wait(30), supervised.told()
+            owner.tell(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'lane-feeds%%'"
+            )
         owner.wait_for(GOOD, key)
-        assert len(owner.chapters(key)) == 1
+        assert (owner.outcomes(key), len(owner.chapters(key))) == (["new"], 1)
     assert supervised.pid("lane-feeds") == lane
     assert not net.record.spacing_offences(1.0, host, slack=0.05)
 
 
 def connected(supervised: Supervised) -> Owner | None:
     """The owner, where the server answers."""
-    import psycopg  # noqa: PLC0415
-
     try:
         return Owner(supervised.database_url)
     except psycopg.OperationalError:
