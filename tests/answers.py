@@ -68,10 +68,12 @@ def known(*items: Item, guid_alone: bool = True) -> Known:
     return Known(frozenset(each for _, ids in distinct(items, guid_alone=guid_alone) for each in ids), bool(items))
 
 
-def judged(answer: Answer, reading: Reading | None = None, claim: Claim | None = None) -> Judgement:
+def judged(
+    answer: Answer, reading: Reading | None = None, claim: Claim | None = None, now: datetime = ANSWERED
+) -> Judgement:
     """The judgement of an answer, its document read only where it wants reading."""
     claim = claim or a_claim()
-    return judge(answer, reading if wants_reading(answer, claim) else None, claim, ANSWERED)
+    return judge(answer, reading if wants_reading(answer, claim) else None, claim, now)
 
 
 def settled(
@@ -85,4 +87,4 @@ def settled(
     claim = claim or a_claim()
     plain: dict[str, Any] = {"now": ANSWERED, "chance": 0.5, "site_rest": None, "host": claim.pace}
     circumstances = Circumstances(**(plain | around))
-    return decide(claim, judged(answer, reading, claim), before or Known(), circumstances)
+    return decide(claim, judged(answer, reading, claim, circumstances.now), before or Known(), circumstances)

@@ -55,6 +55,7 @@ class Settlement:
     next_check_at: datetime
     rest: timedelta | None
     host: HostPace
+    host_before: HostPace = field(default_factory=HostPace)
     failures: int = 0
     refusals: int = 0
     good: bool = False
@@ -277,6 +278,7 @@ def _with(
 ) -> Settlement:
     whole = replace(
         settled,
+        host_before=around.host,
         url=_asked_first(claim.url, judged.moved_to) if settled.good else None,
         series_wait=series_wait,
         unavailable_url=judged.unavailable_url,
@@ -290,9 +292,12 @@ def _asked_first(url: str, moved_to: str | None) -> str | None:
     if moved_to is None or moved_to == url:
         return None
     here, there = urls.split(url), urls.split(moved_to)
-    if here is None or there is None or here.host.removeprefix("www.") != there.host.removeprefix("www."):
-        return None
-    return moved_to
+    return moved_to if here is not None and there is not None and _plain(here) == _plain(there) else None
+
+
+def _plain(parts: urls.Parts) -> tuple[str, str, str | None]:
+    """What is left of a URL without its scheme, its last slash and its www."""
+    return parts.host.removeprefix("www."), parts.target.rstrip("/"), parts.userinfo
 
 
 def _changed(settled: Settlement, claim: Claim, around: Circumstances) -> dict[str, list[object]]:

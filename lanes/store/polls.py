@@ -310,6 +310,7 @@ def _settle_row(claim: Claim, settled: Settlement, trail: Trail, new: int) -> di
         "url": settled.url,
         "series_wait_until": settled.series_wait and settled.series_wait.until,
         "series_wait_reason": settled.series_wait and settled.series_wait.reason,
+        "pace_before": settled.host_before.pace,
         "pace": settled.host.pace,
         "backoffs": settled.host.backoffs,
         "latency": settled.host.latency,

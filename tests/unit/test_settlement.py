@@ -423,6 +423,53 @@ def test_a_max_age_over_a_day_is_no_hint(seconds: str) -> None:
     assert in_band(settlement, REST * 1.5)
 
 
+# A permanent hop inside one host
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["http://host.test/feed", "https://host.test/feed/", "https://www.host.test/feed", "http://www.host.test/feed/"],
+)
+def test_a_permanent_hop_by_scheme_slash_or_www_is_asked_first_from_then_on(target: str) -> None:
+    """CASES B13"""
+    answer = replace(a_response(200), url=target, permanent=True)
+    assert settled(answer, a_document(ONE), a_claim(), known(ONE)).url == target
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "https://host.test/all",
+        "https://host.test/feed?page=2",
+        "https://other.test/feed",
+        "https://sub.host.test/feed",
+        URL,
+    ],
+)
+def test_any_other_permanent_hop_moves_nothing_at_once(target: str) -> None:
+    """DESIGN 4.3: the URL moves only after three Polls over a day agree and the target shares known identities."""
+    answer = replace(a_response(200), url=target, permanent=True)
+    assert settled(answer, a_document(ONE), a_claim(), known(ONE)).url is None
+
+
+def test_a_hop_that_was_not_permanent_throughout_moves_nothing() -> None:
+    """CASES E3"""
+    answer = replace(a_response(200), url="https://host.test/feed/", permanent=False)
+    assert settled(answer, a_document(ONE), a_claim(), known(ONE)).url is None
+
+
+def test_a_permanent_hop_to_a_failure_moves_nothing() -> None:
+    """CASES E1"""
+    answer = replace(a_response(200), url="https://host.test/feed/", permanent=True)
+    assert settled(answer, NotRecognised("a web page")).url is None
+
+
+def test_a_hop_that_lost_the_urls_secret_moves_nothing() -> None:
+    claim = a_claim(url="https://user:secret@host.test/feed")
+    answer = replace(a_response(200), url="https://host.test/feed/", permanent=True)
+    assert settled(answer, a_document(ONE), claim, known(ONE)).url is None
+
+
 # Sites without an adaptive schedule
 
 

@@ -41,7 +41,7 @@ WITH settled AS MATERIALIZED (
         :hint_every, :hint_skip_hours, :hint_skip_days,
         :title, :home, :lifecycle, :guid_alone, :url, :found,
         :series_wait_until, :series_wait_reason,
-        :pace, :backoffs, :latency, :unavailable_url,
+        :pace_before, :pace, :backoffs, :latency, :unavailable_url,
         :host_wait_until, :host_wait_reason) AS held
 )
 SELECT held FROM settled, lanes.record(

@@ -1,10 +1,12 @@
 -- What becomes of a claimed Poll: settled, put back; and what a fetch in hand may ask for on its way (DESIGN 4).
 -- Everything about the Series is fenced on the lease token; what only slows a host, an address or the Series' wait never is.
 
--- Locks what a Poll touches, hosts by id, then the Series, and says whether the lease is still its own.
+-- Locks what a Poll touches, hosts by id (its own home among them, where it queued elsewhere), then the Series, and says whether the
+-- lease is still its own.
 CREATE FUNCTION lanes.hold(p_series bigint, p_token uuid, p_hosts bigint[]) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM 1 FROM lanes.hosts WHERE id = ANY (p_hosts) ORDER BY id FOR NO KEY UPDATE;
+    PERFORM 1 FROM lanes.hosts WHERE id = ANY (p_hosts || (SELECT host_id FROM lanes.series WHERE id = p_series))
+    ORDER BY id FOR NO KEY UPDATE;
     PERFORM 1 FROM lanes.series WHERE id = p_series AND lease_token = p_token FOR NO KEY UPDATE;
     RETURN FOUND;
 END $$;
@@ -18,13 +20,14 @@ CREATE FUNCTION lanes.settle(
     p_hint_every interval, p_hint_skip_hours integer, p_hint_skip_days smallint,
     p_title text, p_home text, p_lifecycle text, p_guid_alone boolean, p_url text, p_found boolean,
     p_series_wait_until timestamptz, p_series_wait_reason text,
-    p_pace interval, p_backoffs integer, p_latency interval, p_unavailable_url bytea,
+    p_pace_before interval, p_pace interval, p_backoffs integer, p_latency interval, p_unavailable_url bytea,
     p_host_wait_until timestamptz, p_host_wait_reason text
 ) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     t      CONSTANT timestamptz := lanes.now();
     v_held boolean := lanes.hold(p_series, p_token, p_hosts);
     v_url  text := p_url;
+    v_home bigint;
     h      lanes.hosts;
 BEGIN
     IF v_held THEN
@@ -63,7 +66,8 @@ BEGIN
                 WHEN NOT coalesce(greatest(p_series_wait_until, s.not_before) > t, false) THEN NULL
                 WHEN p_series_wait_until >= coalesce(s.not_before, '-infinity') THEN p_series_wait_reason
                 ELSE s.not_before_reason END
-        WHERE s.id = p_series;
+        WHERE s.id = p_series
+        RETURNING s.host_id INTO v_home;
     ELSIF p_series_wait_until > t THEN
         UPDATE lanes.series s SET not_before = p_series_wait_until, not_before_reason = p_series_wait_reason
         WHERE s.id = p_series AND coalesce(s.not_before, '-infinity') < p_series_wait_until;
@@ -71,7 +75,8 @@ BEGIN
     FOR i IN 1 .. cardinality(p_hosts) LOOP
         SELECT * INTO h FROM lanes.hosts WHERE id = p_hosts[i];
         IF h.id = p_host THEN
-            h.pace := CASE WHEN v_held THEN p_pace ELSE greatest(h.pace, p_pace) END;
+            -- What a late worker widened since the decision was made stands as well.
+            h.pace := CASE WHEN v_held AND h.pace <= p_pace_before THEN p_pace ELSE greatest(h.pace, p_pace) END;
             h.backoffs := CASE WHEN v_held THEN p_backoffs ELSE greatest(h.backoffs, p_backoffs) END;
             h.latency := coalesce(p_latency, h.latency);
             IF p_unavailable_url IS NOT NULL THEN
@@ -85,6 +90,9 @@ BEGIN
         END IF;
         PERFORM lanes.let_go(h, p_token, p_sents[i]);
     END LOOP;
+    IF v_home <> ALL (p_hosts) THEN  -- it queued under a hop's host, and is back
+        PERFORM lanes.let_all_go(p_token, ARRAY[v_home], ARRAY[NULL::timestamptz]);
+    END IF;
     RETURN v_held;
 END $$;
 
@@ -160,6 +168,7 @@ CREATE FUNCTION lanes.put_back(
 DECLARE
     t      CONSTANT timestamptz := lanes.now();
     v_held boolean := lanes.hold(p_series, p_token, p_hosts || p_queue_host);
+    v_queue bigint;
 BEGIN
     IF v_held THEN
         UPDATE lanes.series s SET
@@ -170,11 +179,12 @@ BEGIN
             resume = p_resume,
             resume_until = CASE WHEN p_resume IS NOT NULL THEN coalesce(
                 CASE WHEN s.resume_until > s.latest_checked_at THEN s.resume_until END, t + interval '1 hour') END
-        WHERE s.id = p_series;
+        WHERE s.id = p_series
+        RETURNING s.queue_host_id INTO v_queue;
     END IF;
     PERFORM lanes.let_all_go(p_token, p_hosts, p_sents);
-    IF p_queue_host <> ALL (p_hosts) THEN
-        PERFORM lanes.let_all_go(p_token, ARRAY[p_queue_host], ARRAY[NULL::timestamptz]);
+    IF v_queue <> ALL (p_hosts) THEN
+        PERFORM lanes.let_all_go(p_token, ARRAY[v_queue], ARRAY[NULL::timestamptz]);
     END IF;
     RETURN v_held;
 END $$;
