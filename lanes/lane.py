@@ -34,6 +34,7 @@ log = logging.getLogger("lanes.lane")
 LEASE = timedelta(seconds=90)  # a plain fetch has a deadline of 60 s well inside it
 LONGEST_SLEEP = 5.0  # seconds: every hint may be lost, and still nothing waits longer than this to be seen
 RESCAN = 1.0  # seconds: how often the claim's scan starts from the very first host again
+CLAIMS_AT_ONCE = 256  # claims asked for between two looks at the clock's note and the gauges
 HOUSEKEEPING = 60.0  # seconds between two notes of the clock, and two sets of gauges
 ALONE_AFTER = 25.0  # seconds a Series that is fetched alone waits for the others in hand, well inside its lease
 GRACE = 20.0  # seconds a fetch in hand may still take after SIGTERM; then it is put back
@@ -105,10 +106,12 @@ class Lane:
         return not self._busy()
 
     def _fill(self) -> tuple[int, float | None]:
-        """Claims for every idle slot.  How many Polls were started, and how long there is nothing to claim (None: not known, or no
-        slot is idle; 0: ask again)."""
+        """Claims for every idle slot, so often that housekeeping is never forgotten over it.  How many Polls were started, and how long
+        there is nothing to claim (None: not known, or no slot is idle; 0: ask again)."""
         started = 0
-        while not self.stopping.is_set() and self._busy() < self._slots:
+        for _ in range(CLAIMS_AT_ONCE):
+            if self.stopping.is_set() or self._busy() >= self._slots:
+                return started, None
             asked = time.monotonic()
             if asked >= self._rescan_at:
                 self._scan_from, self._rescan_at = None, asked + RESCAN
@@ -126,7 +129,7 @@ class Lane:
                     self._scan_from = None  # the scan had a lower bound: look once from the start before sleeping
                 case Nothing(wait=wait):
                     return started, None if wait is None else max(wait.total_seconds(), 0.001)
-        return started, None
+        return started, 0.0
 
     def _start(self, claim: Claim, asked: float) -> None:
         if claim.abandoned:
