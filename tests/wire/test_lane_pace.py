@@ -138,6 +138,25 @@ def test_two_lanes_share_one_pace_and_poll_each_series_once(net: Smallnet, make_
     assert not net.record.overlaps()
 
 
+def test_a_host_is_fetched_by_one_slot_at_a_time_of_all_lanes_however_long_that_takes(
+    net: Smallnet, make_lane: MakeLane
+) -> None:
+    slow, witness = net.many(2)
+    one, two = make_lane("machine-1"), make_lane("machine-2")
+    keys = feeds_of(slow, one, 3)
+    with slow.hold("*") as hold, ExitStack() as both:
+        both.enter_context(one.running())
+        both.enter_context(two.running())
+        assert hold.arrived.wait(10)
+        for key in keys:
+            one.check_now(key)  # which lowers the hint that its host is ready
+        feeds_of(witness, one, 3)
+        net.wait_for_visits(3, witness)
+        assert len(net.record.of(slow)) == 1
+        hold.release()
+    assert not net.record.overlaps()
+
+
 def test_one_slow_host_costs_the_others_nothing(net: Smallnet, lane: LaneAtWork) -> None:
     slow, *others = net.many(6)
     feeds_of(slow, lane, 1)
