@@ -233,17 +233,19 @@ class Poller:
         return None
 
     def _insist(self, write: Callable[[], T], claim: Claim, hand: Hand) -> T | None:
-        """Writes what was found, however often Postgres goes away meanwhile, until the lease ends; None: it was lost with the lease."""
+        """Writes what was found, however often Postgres goes away meanwhile, until the lease ends or the process may wait no
+        longer; None: it was lost with the lease."""
         pause = INSIST_FIRST
         while True:
             try:
                 return write()
             except DatabaseAway as away:
-                if hand.now() + timedelta(seconds=pause) >= claim.claimed_at + self._lease:
-                    log.warning("a finished Poll is lost, its lease ended first key=%s cause=%s", claim.key, away)
+                ends_first = hand.now() + timedelta(seconds=pause) >= claim.claimed_at + self._lease
+                if ends_first or self._http.stop.is_set():
+                    log.warning("a finished Poll is lost with its lease key=%s cause=%s", claim.key, away)
                     return None
                 log.warning("a finished Poll waits to be written key=%s cause=%s", claim.key, away)
-            time.sleep(pause)
+            self._http.stop.wait(pause)
             pause = min(pause * 2, INSIST_LONGEST)
 
 

@@ -222,3 +222,25 @@ def test_an_interrupted_fetch_is_put_back_and_counts_for_nothing(net: Smallnet, 
     row = lane.series(key)
     assert lane.outcomes(key) == ["put back"]
     assert (row.failures, row.lease_token, row.latest_checked_at) == (0, None, lane.polls(key)[0].claimed_at)
+
+
+def test_a_finished_poll_that_cannot_be_written_holds_no_process_back_and_is_abandoned(
+    net: Smallnet, make_lane: MakeLane
+) -> None:
+    host = net.host("127.1.0.5")
+    lane, later = make_lane("machine-1"), make_lane("machine-2")
+    (key,) = feeds_of(host, lane, 1)
+    with host.hold("/feed0") as hold:
+        polling = threading.Thread(target=lane.run_once)
+        polling.start()
+        assert hold.arrived.wait(10)
+        lane.database.close()  # as good as a server that is gone
+    net.quiet()
+    lane.lane.stop()
+    lane.http.interrupt()
+    assert lane.lane.finish(10)
+    polling.join(10)
+    assert later.series(key).lease_token is not None
+    later.move_to(later.now() + timedelta(seconds=91))
+    later.run_once()
+    assert later.outcomes(key) == ["abandoned", "new"]
