@@ -40,6 +40,12 @@ def test_a_clock_a_few_seconds_back_changes_nothing(rows: Rows, store: PollStore
     assert store.shift_back() is None
 
 
+def test_a_clock_that_nobody_saw_yet_has_not_gone_back(rows: Rows) -> None:
+    """Postgres 16 and older cannot subtract an infinity."""
+    rows("UPDATE lanes.clock SET latest_seen = '-infinity'")
+    assert rows.one("SELECT lanes.shift_back()") is None
+
+
 def test_after_the_clock_went_back_nothing_is_claimed_until_all_is_shifted(
     rows: Rows, store: PollStore, clock: Clock
 ) -> None:

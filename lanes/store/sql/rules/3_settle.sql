@@ -304,7 +304,7 @@ DECLARE
     t   CONSTANT timestamptz := lanes.now();
     gap interval;
 BEGIN
-    SELECT c.latest_seen - t INTO gap FROM lanes.clock c FOR UPDATE;
+    SELECT greatest(c.latest_seen, t) - t INTO gap FROM lanes.clock c FOR UPDATE;
     IF gap <= interval '5 seconds' THEN RETURN NULL; END IF;
     UPDATE lanes.clock SET latest_seen = t;
     UPDATE lanes.lanes SET next_at = next_at - gap, refused_until = refused_until - gap, refused_since = refused_since - gap;
