@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psutil
 import psycopg
@@ -64,7 +65,7 @@ def database(admin_url: str) -> Iterator[str]:
     name = f"lanes_bench_{uuid.uuid4().hex[:8]}"
     with psycopg.connect(admin_url, autocommit=True) as admin:
         admin.execute(f"CREATE DATABASE {name}")
-        url = psycopg.conninfo.make_conninfo(admin_url, dbname=name)
+        url = urlsplit(admin_url)._replace(path=f"/{name}").geturl()
         try:
             schema.migrate(url)
             yield url

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
 from urllib3.response import HTTPResponse as Reply
@@ -24,11 +25,13 @@ from lanes.core.urls import Parts, follow, split
 from lanes.fetch.body import ACCEPTED
 from lanes.fetch.broken import Broken, Held, Refused
 from lanes.fetch.connection import Connection, Pool
-from lanes.fetch.cookies import Cookies
 from lanes.fetch.dial import Dialler, Route, secured
 from lanes.fetch.guard import Guard
 from lanes.fetch.limits import LIMITS, Limits
 from lanes.fetch.permits import Permits, Wait
+
+if TYPE_CHECKING:
+    from lanes.fetch.cookies import Carried, Cookies
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _PERMANENT = frozenset({301, 308})
@@ -134,7 +137,7 @@ class _Fetch:
         resume = request.resume
         self._hop = _Hop(resume.url, resume.hops, resume.permanent) if resume else _Hop(request.url, 0, True)
         self._route = Route(request.address, request.dial)
-        self._cookies = Cookies(resume.cookies) if resume else None
+        self._cookies = _jar(resume.cookies) if resume else None
         self._seen = list(resume.seen) if resume else []
 
     def answer(self) -> Answer:
@@ -266,7 +269,7 @@ class _Fetch:
             raise Broken(Trouble.BAD_URL, "a redirect that leads to no http or https URL", line_proved=True)
         if self._hop.count >= self._http.limits.hops:
             raise Broken(Trouble.HOPS, f"more than {self._http.limits.hops} redirects", line_proved=True)
-        self._cookies = self._cookies or Cookies()
+        self._cookies = self._cookies or _jar()
         self._cookies.keep(here, heard.reply)
         self._hop = _Hop(url, self._hop.count + 1, self._hop.permanent and heard.status in _PERMANENT)
         if self._mark(url, parts) in self._seen:
@@ -299,3 +302,9 @@ class _Fetch:
         """URL and cookies as they would be asked: what must not come twice in a chain (CASES E6)."""
         cookies = self._cookies.header(parts) if self._cookies is not None else None
         return blake2b(f"{url}\n{cookies or ''}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _jar(carried: Carried = ()) -> Cookies:
+    from lanes.fetch.cookies import Cookies  # noqa: PLC0415 - with the first redirect: a Lane at rest does without its 1 MiB
+
+    return Cookies(carried)

@@ -11,12 +11,8 @@ from contextlib import closing, contextmanager
 from hashlib import blake2b
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import psycopg
-from yoyo import read_migrations
-from yoyo.backends.core.postgresql import PostgresqlPsycopgBackend
-from yoyo.connections import DatabaseURI
 
 from lanes.errors import DatabaseAway, StoreError
 
@@ -32,19 +28,6 @@ END $$
 """
 
 
-class _Backend(PostgresqlPsycopgBackend):  # type: ignore[misc]  # yoyo has no types
-    """yoyo's own back end, connected by a libpq URL whole (sockets and several hosts included), its tables in our schema."""
-
-    url = ""
-
-    def connect(self, dburi: Any) -> Any:  # noqa: ARG002 - our URL goes to libpq whole, yoyo's parts are not used
-        connection = psycopg.connect(self.url, autocommit=True)
-        connection.execute("SET client_min_messages TO warning")
-        connection.execute("CREATE SCHEMA IF NOT EXISTS lanes")
-        connection.execute("SET search_path TO lanes, public")
-        return connection
-
-
 def migrate(url: str) -> tuple[str, ...]:
     """Brings the database up to this code; returns what was done, a line each (nothing: it was up to date).
 
@@ -52,9 +35,9 @@ def migrate(url: str) -> tuple[str, ...]:
     """
     with _translated():
         _check_version(url)
-        backend = type("_Backend", (_Backend,), {"url": url})(
-            DatabaseURI("postgresql+psycopg", None, None, None, None, "", {}), "_yoyo_migration"
-        )
+        from lanes.store.migrating import backend_of, read_migrations  # noqa: PLC0415 - 3 MiB that a Lane never needs
+
+        backend = backend_of(url)
         with closing(backend.connection):
             backend.init_database()
             ours = read_migrations(str(_migration_files()[0].parent))
