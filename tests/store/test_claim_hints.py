@@ -24,7 +24,7 @@ from lanes.store.pool import Database
 from tests.answers import a_response, an_item
 from tests.rows import LEASE, MINUTE, Rows, open_rows, settle, settle_read, take, trail
 
-STEPS = 40
+STEPS = 60
 HOSTS = 4
 ANSWERS = (
     replace(a_response(304), conditional=True),
@@ -45,14 +45,16 @@ def url(empty_database: Callable[[], AbstractContextManager[str]]) -> Iterator[s
 
 
 class World:
-    """Four hosts with three Series each, the Polls in hand, and one random step after another."""
+    """Four hosts with one or two Series each, the Polls in hand, and one random step after another."""
 
     def __init__(self, rows: Rows, store: PollStore, seed: int) -> None:
         self.rows, self.store, self.random = rows, store, random.Random(seed)
         rows("TRUNCATE lanes.series, lanes.hosts, lanes.addresses CASCADE")
         rows("UPDATE lanes.clock SET latest_seen = '-infinity', test_offset = '0'")
         self.hosts = [rows.host(f"host{n}.test", address=f"192.0.2.{n + 1}") for n in range(HOSTS)]
-        self.series = [rows.series(host, news_from=rows.now()) for host in self.hosts for _ in range(3)]
+        self.series = [
+            rows.series(host, news_from=rows.now()) for n, host in enumerate(self.hosts) for _ in range(1 + n % 2)
+        ]
         self.in_hand: list[Claim] = []
 
     def step(self) -> str:
@@ -66,6 +68,7 @@ class World:
                 self.settle,
                 self.read,
                 self.put_back,
+                self.go_on_elsewhere,
                 self.go_on_elsewhere,
                 self.wait,
                 self.die,
