@@ -194,7 +194,7 @@ def supervised() -> Iterator[Supervised]:
     supervised = Supervised(place)
     try:
         supervised.pid("lane-feeds")
-        supervised.says("migrate", "applied")
+        until(lambda: supervised.states().get("migrate", ("",))[0] == "EXITED", supervised.told)
         yield supervised
     finally:
         supervised.stop()

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from contextlib import closing
 from datetime import timedelta
 from typing import Any
@@ -83,17 +84,17 @@ def test_a_kill_in_mid_fetch_leaves_the_stamp_and_the_series_due_when_the_lease_
     assert owner.outcomes(key) == ["abandoned", "new"]
     assert len(owner.chapters(key)) == 2
     assert owner.series(key).abandoned == 0
-    assert not net.record.spacing_offences(1.0, host, slack=SLACK)
+    first, second = owner.polls(key)
+    assert second.sent_at - first.claimed_at >= timedelta(seconds=90)
 
 
 def test_a_lane_that_is_killed_all_the_time_asks_no_host_faster_than_its_interval(
     net: Smallnet, owner: Owner, start: Start
 ) -> None:
     """CASES B12.  Killed as soon as anything arrives, or as soon as anything was answered, whichever comes first or second."""
-    crowded, *others = net.many(9)
-    feeds_of(crowded, owner, 10)
-    for host in others:
-        feeds_of(host, owner, 3)
+    hosts = net.many(3)
+    for host in hosts:
+        feeds_of(host, owner, 10)
     for generation in range(8):
         seen, ended = len(net.record), len(net.record.finished)
         lane = start("lane", "feeds", LANES_DATABASE_URL=owner.url)
@@ -108,7 +109,7 @@ def test_a_lane_that_is_killed_all_the_time_asks_no_host_faster_than_its_interva
             "UPDATE lanes.hosts SET busy_until = lanes.now(), ready_at = lanes.now() WHERE busy_token IS NOT NULL"
         )
     assert not net.record.spacing_offences(1.0, slack=SLACK)
-    assert len(net.record.of(crowded)) > 1
+    assert max(len(net.record.of(host)) for host in hosts) > 2
 
 
 def test_two_lanes_poll_each_series_once_a_round_and_share_one_pace(net: Smallnet, owner: Owner, start: Start) -> None:
@@ -118,10 +119,12 @@ def test_two_lanes_poll_each_series_once_a_round_and_share_one_pace(net: Smallne
         start("lane", "feeds", LANES_DATABASE_URL=owner.url, LANES_MACHINE=machine).says("the Lane starts")
     owner.wait_for("SELECT WHERE NOT EXISTS (SELECT FROM lanes.series WHERE good_at IS NULL)")
     assert [owner.outcomes(key) for key in keys] == [["new"]] * len(keys)
+    assert not net.record.spacing_offences(1.0, slack=SLACK)
+    second_round = time.monotonic()  # moved time lets no real time pass between the rounds
     owner.tell("UPDATE lanes.clock SET test_offset = test_offset + '4 minutes'")
     owner.wait_for("SELECT WHERE (SELECT count(*) FROM lanes.polls WHERE outcome = 'unchanged') >= %s", len(keys))
     assert [owner.outcomes(key) for key in keys] == [["new", "unchanged"]] * len(keys)
-    assert not net.record.spacing_offences(1.0, slack=SLACK)
+    assert not net.record.spacing_offences(1.0, slack=SLACK, since=second_round)
     assert not net.record.overlaps()
     audited = said("audit", LANES_DATABASE_URL=owner.url)
     assert audited.returncode == 0, audited.stdout + audited.stderr
