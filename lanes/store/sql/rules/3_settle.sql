@@ -206,8 +206,11 @@ BEGIN
             INSERT INTO lanes.bookmarks (reader_id, series_id, bookmarked_at, muted, copied_from)
             SELECT reader_id, v_other.id, bookmarked_at, muted, p_series FROM lanes.bookmarks WHERE series_id = p_series
             ON CONFLICT DO NOTHING;
-            UPDATE lanes.series SET bookmarks = (SELECT count(*) FROM lanes.bookmarks WHERE series_id = v_other.id)
-            WHERE id = v_other.id;
+            UPDATE lanes.series s SET
+                bookmarks = (SELECT count(*) FROM lanes.bookmarks WHERE series_id = v_other.id),
+                bookmarked_at = CASE WHEN s.bookmarks > 0 THEN s.bookmarked_at ELSE t END,
+                news_from = CASE WHEN s.bookmarks > 0 THEN s.news_from END
+            WHERE s.id = v_other.id;
         END IF;
         UPDATE lanes.series s SET
             lease_until = NULL, lease_token = NULL, lease_machine = NULL, lease_trigger = NULL, abandoned = 0, discovering = false,
