@@ -228,7 +228,7 @@ def test_a_finished_poll_that_cannot_be_written_holds_no_process_back_and_is_aba
     net: Smallnet, make_lane: MakeLane
 ) -> None:
     host = net.host("127.1.0.5")
-    lane, later = make_lane("machine-1"), make_lane("machine-2")
+    lane, later = make_lane("machine-1", slots=1), make_lane("machine-2")
     (key,) = feeds_of(host, lane, 1)
     with host.hold("/feed0") as hold:
         polling = threading.Thread(target=lane.run_once)
