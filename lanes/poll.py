@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import random
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,9 +19,10 @@ from typing import TypeVar
 from lanes.core.answer import Answer, Response, Sent
 from lanes.core.chapters import Document, NotRecognised, Reading, distinct, guids_lie
 from lanes.core.claim import Claim
-from lanes.core.outcome import Judgement, Label, PutBack, Read, judge, wants_reading
-from lanes.core.pace import SENT_LATE, HostPace
+from lanes.core.outcome import Failed, Judgement, Label, PutBack, Read, judge, wants_reading
+from lanes.core.pace import SENT_LATE, HostPace, Signal
 from lanes.core.settlement import Circumstances, Known, Settlement, decide
+from lanes.core.urls import split
 from lanes.errors import BadUrl, DatabaseAway
 from lanes.fetch.http import Http, Request
 from lanes.fetch.permits import Go, Wait
@@ -34,6 +36,11 @@ UNCONDITIONAL_AFTER = timedelta(
     days=7
 )  # a server that says 304 while its body changes is found out within a week (CASES C2)
 INSIST_FIRST, INSIST_LONGEST = 0.2, 5.0  # seconds between tries to write a finished Poll while Postgres is away
+
+LATE_WAIT = timedelta(
+    seconds=5
+)  # a late request waits this long in its slot for the next free one of its address, else it is put back
+_LEASE_ENDED = Wait(timedelta(0), "its lease has ended, or its host was told to wait meanwhile")
 
 T = TypeVar("T")
 
@@ -64,13 +71,15 @@ class Visit:
 class Hand:
     """The permits of one claimed Poll, and the trail of where it went."""
 
-    def __init__(self, store: PollStore, claim: Claim, asked: float, lease: timedelta) -> None:
+    def __init__(
+        self, store: PollStore, claim: Claim, asked: float, lease: timedelta, stop: threading.Event | None = None
+    ) -> None:
         self._store, self._claim, self._asked = store, claim, asked
+        self._stop = stop or threading.Event()
         self._lease_until = claim.claimed_at + lease
         self._entered = {claim.host: Visit(claim.host_id, claim.pace, claim.claimed_at, claim.host_pace)}
         self._where = claim.host
         self._sent: list[Sent] = []
-        self.wanted: str | None = None
 
     def now(self) -> datetime:
         """Postgres time: the claim's instant plus monotonic time since before it was asked for, so never early."""
@@ -81,25 +90,31 @@ class Hand:
         return Go(address) if wait is None else Wait(wait, "the interval of its address")
 
     def hop(self, host: str) -> Go | Wait:
-        self.wanted = host
         asked_at = self.now()
         last = max((sent.sent_at for sent in self._sent if sent.host == host), default=None)
         if last is not None and (wait := last + self._entered[host].interval - asked_at) > timedelta(0):
             return Wait(wait, "the interval of its host")  # a chain inside one host: no settle has moved its bucket yet
-        entered = self._store.enter(host, self._claim.token, self._lease_until)
+        entered = self._store.enter(host, self._claim, self._lease_until)
         if entered.wait is not None:
             return Wait(entered.wait, entered.reason)
         self._entered[host] = Visit(entered.host_id, entered.pace, asked_at, entered.interval)
-        self._where, self.wanted = host, None
+        self._where = host
         return Go(entered.address)
 
-    def sending(self, host: str, address: str) -> datetime:
+    def sending(self, host: str, address: str) -> datetime | Wait:
         visit = self._entered[host]
         sent_at = self.now()
+        if sent_at >= self._lease_until:
+            return _LEASE_ENDED
         if sent_at - visit.spent_at > SENT_LATE:
             place = self._store.move_buckets(visit.host_id, address, sent_at, self._claim.token)
+            if place is None:
+                return _LEASE_ENDED
+            if place - sent_at > LATE_WAIT:
+                return Wait(place - sent_at, "the interval of its address")
             while (sent_at := self.now()) < place:  # another host of this address took the slot that we were late for
-                time.sleep((place - sent_at).total_seconds())
+                if self._stop.wait((place - sent_at).total_seconds()):
+                    return Wait(timedelta(0), "stopping")
         self._sent.append(Sent("", host, address, sent_at))
         return sent_at
 
@@ -128,13 +143,26 @@ class Poller:
 
     def carry(self, claim: Claim, asked: float) -> Ended:
         """One Poll whole.  `asked` is the monotonic instant from before its claim was asked for."""
-        hand = Hand(self._store, claim, asked, self._lease)
+        hand = Hand(self._store, claim, asked, self._lease, self._http.stop)
         began = time.monotonic()
         try:
-            answer = self._http.get(self._request(claim), hand)
+            return self._carry(claim, hand, began)
         except DatabaseAway as away:
             why = PutBack(str(away), timedelta(0), claim.dial, claim.resume)
             return self._put_back(claim, why, hand, None, began)
+        except Exception as bug:
+            # A document that breaks us costs its own Series a failure, and nobody else anything.
+            log.exception("a bug ended a Poll key=%s", claim.key)
+            failed = Judgement(Failed(f"a fault of ours: {type(bug).__name__}", reread=True), Signal.SILENT)
+            return self._settle(claim, None, failed, hand, began)
+
+    def postpone(self, claim: Claim, asked: float, wait: timedelta, reason: str) -> Ended:
+        """Puts a claim back that was not begun."""
+        hand = Hand(self._store, claim, asked, self._lease)
+        return self._put_back(claim, PutBack(reason, wait, claim.dial, claim.resume), hand, None, time.monotonic())
+
+    def _carry(self, claim: Claim, hand: Hand, began: float) -> Ended:
+        answer = self._http.get(self._request(claim), hand)
         reading = self._read(answer, claim)
         judged = judge(answer, reading, claim, hand.now())
         if isinstance(judged.meaning, PutBack):
@@ -168,7 +196,7 @@ class Poller:
             return None
         return self._site.read(answer.body, answer.headers.get("content-type"), answer.url)
 
-    def _settle(self, claim: Claim, answer: Answer, judged: Judgement, hand: Hand, began: float) -> Ended:
+    def _settle(self, claim: Claim, answer: Answer | None, judged: Judgement, hand: Hand, began: float) -> Ended:
         around = Circumstances(
             now=hand.now(),
             chance=self._chance(),
@@ -207,7 +235,8 @@ class Poller:
         trail = hand.trail(answer)
 
         def write() -> bool:
-            queue = self._store.host_id(hand.wanted) if why.resume is not None and hand.wanted is not None else None
+            onward = None if why.resume is None else split(why.resume.url)
+            queue = None if onward is None else self._store.host_id(onward.host)
             return self._store.put_back(claim, why, trail, queue)
 
         held = self._insist(write, claim, hand)

@@ -37,9 +37,13 @@ CREATE DOMAIN lanes.hint AS interval CHECK (VALUE > '0' AND VALUE <= '24 hours')
 CREATE DOMAIN lanes.hours_of_day AS integer CHECK (VALUE BETWEEN 0 AND 16777215);  -- bit n: hour n, UTC
 CREATE DOMAIN lanes.days_of_week AS smallint CHECK (VALUE BETWEEN 0 AND 127);      -- bit 0: Monday
 
--- The key of an address bucket: an IPv4 address by itself, an IPv6 address by its /64.
+-- The key of an address bucket: an IPv4 address by itself (behind NAT64 too), an IPv6 address by its /64.
 CREATE FUNCTION lanes.bucket(address inet) RETURNS inet LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN set_masklen(network(set_masklen(address, CASE family(address) WHEN 6 THEN 64 ELSE 32 END)), CASE family(address) WHEN 6 THEN 64 ELSE 32 END);
+    RETURN CASE
+        WHEN family(address) = 4 THEN set_masklen(address, 32)
+        WHEN set_masklen(address, 128) << '64:ff9b::/96' THEN '0.0.0.0'::inet + (set_masklen(address, 128) - '64:ff9b::'::inet)
+        ELSE set_masklen(network(set_masklen(address, 64))::inet, 64)
+    END;
 
 -- One row per registered Site: what its Lane shares between processes and keeps over restarts.
 CREATE TABLE lanes.lanes (

@@ -26,13 +26,14 @@ _NO_SUCH_NAME = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NON
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How to reach a host.  `known` is the address it was last dialled at, `given` one whose slot the claim has taken."""
+    """How to reach a host.  `known` is the address it was last dialled at, `given` one to dial without asking DNS again.  The claim (or
+    the hop) has spent the slot of one: the given one, else the known one."""
 
     known: str | None = None
     given: str | None = None
 
     def has_slot(self, address: str) -> bool:
-        return address in (self.known, self.given)
+        return address == (self.given or self.known)
 
 
 class Dialler:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import re
+import socket
 import ssl
 import threading
 import time
@@ -184,6 +185,8 @@ class _Fetch:
         try:
             self._go_unless_stopping()  # again, now that an interrupt would reach the connection
             sent_at = self._permits.sending(parts.host, connection.address)
+            if isinstance(sent_at, Wait):
+                raise Held(sent_at)
             self._seen.append(self._mark(self._hop.url, parts))
             try:
                 heard = self._exchange(connection, parts.target, headers)
@@ -217,12 +220,30 @@ class _Fetch:
             pool.drop(connection)
             connection = None
         if connection is None:
-            sock, address, ends = self._http.dialler.dial(parts, self._route, self._permits, self._until)
+            sock, address, ends = self._dialled(parts)
             if parts.scheme == "https":
                 sock = secured(sock, parts.host, self._http.tls, ends)
             connection = Connection(parts, address, sock, self._http.limits)
             pool.use(connection)
         return connection
+
+    def _dialled(self, parts: Parts) -> tuple[socket.socket, str, float]:
+        """At a hop the slot waits a little for an address's slot too; at the first URL the Poll is put back with the address."""
+        patience = self._http.limits.hop_wait if self._hop.count else 0.0
+        while True:
+            try:
+                return self._http.dialler.dial(parts, self._route, self._permits, self._until)
+            except Held as held:
+                patience = self._waited(held, patience)
+
+    def _waited(self, held: Held, patience: float) -> float:
+        """Waits until a permit may be asked for again; the patience that is left.  Raises: Held, where that takes too long."""
+        wait = max(held.wait.delay.total_seconds(), 0.001)
+        if wait > patience or time.monotonic() + wait >= self._until:
+            raise held
+        if self._http.stop.wait(wait):
+            raise Held(_STOPPING)
+        return patience - wait
 
     def _go_unless_stopping(self) -> None:
         if self._http.stop.is_set():
@@ -284,12 +305,7 @@ class _Fetch:
         """Wait for the hop's permit, a little; the address that the host was last dialled at.  Raises: Held."""
         patience = self._http.limits.hop_wait
         while isinstance(answer := self._permits.hop(host), Wait):
-            wait = max(answer.delay.total_seconds(), 0.001)
-            if wait > patience or time.monotonic() + wait >= self._until:
-                raise Held(answer)
-            if self._http.stop.wait(wait):
-                raise Held(_STOPPING)
-            patience -= wait
+            patience = self._waited(Held(answer), patience)
         return answer.address
 
     def _postponed(self, wait: Wait, address: str | None = None) -> Postponed:

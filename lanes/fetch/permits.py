@@ -35,5 +35,6 @@ class Permits(Protocol):
     def hop(self, host: str) -> Go | Wait:
         """Enter `host` for the next hop of a redirect chain: its `busy_until` and its buckets are spent as a claim spends them."""
 
-    def sending(self, host: str, address: str) -> datetime:
-        """The request is about to be written: moves the buckets first where it is late, and returns the sent instant (Postgres time)."""
+    def sending(self, host: str, address: str) -> datetime | Wait:
+        """The request is about to be written: moves the buckets first where it is late, and returns the sent instant (Postgres time), or
+        Wait where it may not be written any more: its lease has ended, or its host was told to wait meanwhile."""

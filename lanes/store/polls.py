@@ -195,20 +195,26 @@ class PollStore:
             )
             return wait
 
-    def enter(self, host: str, token: UUID, lease_until: datetime) -> Entered:
+    def enter(self, host: str, claim: Claim, lease_until: datetime) -> Entered:
         """The next hop's host, its `busy_until` taken and its buckets spent as a claim does."""
         with self._database.connection() as connection:
             row = _SQL.enter(
-                connection, site=self.site, host=host, token=token, lease_until=lease_until, address_pace=ADDRESS_PACE
+                connection,
+                site=self.site,
+                host=host,
+                series_id=claim.series_id,
+                token=claim.token,
+                lease_until=lease_until,
+                address_pace=ADDRESS_PACE,
             )
         pace = HostPace(row.pace, row.latency, row.backoffs)
         return Entered(row.host_id, pace, row.interval_in_force, _text(row.address), row.wait, row.reason or "")
 
-    def move_buckets(self, host_id: int, address: str, sent_at: datetime, token: UUID) -> datetime:
+    def move_buckets(self, host_id: int, address: str, sent_at: datetime, token: UUID) -> datetime | None:
         """A request that is written late moves the buckets it spends first.  Returns when it may be written: at `sent_at`, or later where
-        another host of the address took the slot meanwhile."""
+        another host of the address took the slot meanwhile; None: not any more, its lease has ended or its host was told to wait."""
         with self._database.connection() as connection:
-            place: datetime = _SQL.move_buckets(
+            place: datetime | None = _SQL.move_buckets(
                 connection, host_id=host_id, address=address, sent_at=sent_at, token=token, address_pace=ADDRESS_PACE
             )
             return place

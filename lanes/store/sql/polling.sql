@@ -35,7 +35,7 @@ ORDER BY n DESC;
 -- Ends a Poll and records its requests, in one transaction; whether its lease still held.
 WITH settled AS MATERIALIZED (
     SELECT lanes.settle(
-        :series_id, :token, :host_id, :hosts, :host_sents,
+        :series_id, :token, :claimed_at, :host_id, :hosts, :host_sents,
         :next_check_at, :rest, :failures, :failure, :refusals, :good, :gone,
         :validators, :etag, :last_modified, :validators_url, :body_hash, :unconditional,
         :hint_every, :hint_skip_hours, :hint_skip_days,
@@ -51,7 +51,7 @@ SELECT held FROM settled, lanes.record(
 -- name: put_back$
 -- Puts a Poll back and records what it sent, if anything; whether its lease still held.
 WITH put AS MATERIALIZED (
-    SELECT lanes.put_back(:series_id, :token, :hosts, :host_sents, :wait, :reason, :address, :resume, :queue_host_id, :sent) AS held
+    SELECT lanes.put_back(:series_id, :token, :claimed_at, :hosts, :host_sents, :wait, :reason, :address, :resume, :queue_host_id, :sent) AS held
 )
 SELECT held FROM put, lanes.record(
     :series_id, :token, :claimed_at, :site, :machine, :trigger, :address_pace, :hops, held, 'put back', :reason);
@@ -75,9 +75,9 @@ SELECT held FROM followed, lanes.record(
 -- A slot of a new or changed address before it is dialled; null: go on.
 SELECT lanes.take_address(:host_id, :address, :token, :address_pace);
 
--- name: enter(site, host, token, lease_until, address_pace)^
+-- name: enter(site, host, series_id, token, lease_until, address_pace)^
 -- The next hop's host, its buckets spent as a claim spends them.
-SELECT * FROM lanes.enter(:site, :host, :token, :lease_until, :address_pace);
+SELECT * FROM lanes.enter(:site, :host, :series_id, :token, :lease_until, :address_pace);
 
 -- name: move_buckets(host_id, address, sent_at, token, address_pace)$
 -- A request written late moves its buckets first; when it may be written.

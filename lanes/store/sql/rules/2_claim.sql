@@ -88,12 +88,12 @@ BEGIN
 
     -- Which Series there: pending or put back, else longest due.
     SELECT x.id INTO s.id FROM (
-        (SELECT id FROM lanes.series WHERE queue_host_id = h.id AND turn = 0 AND claimable_at <= t ORDER BY claimable_at LIMIT 1)
+        (SELECT id, turn FROM lanes.series WHERE queue_host_id = h.id AND turn = 0 AND claimable_at <= t ORDER BY claimable_at LIMIT 1)
         UNION ALL
-        (SELECT id FROM lanes.series WHERE queue_host_id = h.id AND turn = 1 AND claimable_at <= t ORDER BY claimable_at LIMIT 1)
+        (SELECT id, turn FROM lanes.series WHERE queue_host_id = h.id AND turn = 1 AND claimable_at <= t ORDER BY claimable_at LIMIT 1)
         UNION ALL
-        (SELECT id FROM lanes.series WHERE queue_host_id = h.id AND turn = 2 AND claimable_at <= t ORDER BY claimable_at LIMIT 1)
-    ) x LIMIT 1;
+        (SELECT id, turn FROM lanes.series WHERE queue_host_id = h.id AND turn = 2 AND claimable_at <= t ORDER BY claimable_at LIMIT 1)
+    ) x ORDER BY x.turn LIMIT 1;
     IF NOT FOUND OR greatest(h.busy_until, h.next_at, h.not_before) > t THEN
         UPDATE lanes.hosts SET ready_at = greatest(lanes.ready_at(h), t + interval '10 milliseconds') WHERE id = h.id;
         verdict := 'moved'; RETURN NEXT; RETURN;

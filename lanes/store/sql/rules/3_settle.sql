@@ -14,7 +14,7 @@ END $$;
 -- Ends a Poll.  p_host is the host that answered; p_hosts are all that the Poll entered, p_sents when the last request to each was sent.
 -- Returns whether the lease still held: where it did not, only what slows was applied.
 CREATE FUNCTION lanes.settle(
-    p_series bigint, p_token uuid, p_host bigint, p_hosts bigint[], p_sents timestamptz[],
+    p_series bigint, p_token uuid, p_claimed_at timestamptz, p_host bigint, p_hosts bigint[], p_sents timestamptz[],
     p_next_check_at timestamptz, p_rest interval, p_failures integer, p_failure text, p_refusals integer, p_good boolean, p_gone boolean,
     p_validators text, p_etag text, p_last_modified text, p_validators_url text, p_body_hash bytea, p_unconditional boolean,
     p_hint_every interval, p_hint_skip_hours integer, p_hint_skip_days smallint,
@@ -96,6 +96,12 @@ BEGIN
     RETURN v_held;
 END $$;
 
+-- By how much the clock went back while a Poll was in hand (0: it did not): every instant that the Poll brings is from before.
+CREATE FUNCTION lanes.gone_back(p_series bigint, p_claimed_at timestamptz, t timestamptz) RETURNS interval LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN p_claimed_at <= t + interval '5 seconds' THEN interval '0'
+                ELSE p_claimed_at - least(t, (SELECT latest_checked_at FROM lanes.series WHERE id = p_series)) END
+$$;
+
 -- Ends a Poll's visit to a host (whose row is held, and may have been changed in h): its bucket moves to the last request's own instant,
 -- it is free for the next, and its hint is computed anew from what was just written.  One update.
 CREATE FUNCTION lanes.let_go(h lanes.hosts, p_token uuid, p_sent_at timestamptz) RETURNS void LANGUAGE plpgsql AS $$
@@ -162,19 +168,21 @@ END $$;
 
 -- Puts a Poll back: nothing is counted; the earlier stamp returns unless a request was sent; p_wait from now it is due again.
 CREATE FUNCTION lanes.put_back(
-    p_series bigint, p_token uuid, p_hosts bigint[], p_sents timestamptz[], p_wait interval, p_reason text, p_address inet,
+    p_series bigint, p_token uuid, p_claimed_at timestamptz, p_hosts bigint[], p_sents timestamptz[], p_wait interval, p_reason text, p_address inet,
     p_resume jsonb, p_queue_host bigint, p_sent boolean
 ) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     t      CONSTANT timestamptz := lanes.now();
     v_held boolean := lanes.hold(p_series, p_token, p_hosts || p_queue_host);
     v_queue bigint;
+    v_back  CONSTANT interval := lanes.gone_back(p_series, p_claimed_at, t);
 BEGIN
     IF v_held THEN
         UPDATE lanes.series s SET
             lease_until = NULL, lease_token = NULL, lease_machine = NULL, lease_trigger = NULL, abandoned = 0,
             latest_checked_at = CASE WHEN p_sent THEN s.latest_checked_at ELSE s.earlier_checked_at END,
-            retry_at = t + p_wait, retry_reason = p_reason, retry_address = p_address,
+            -- Where a chain goes on is known for an hour: nothing waits longer for it.
+            retry_at = t + CASE WHEN p_resume IS NULL THEN p_wait ELSE least(p_wait, '1 hour') END, retry_reason = p_reason, retry_address = p_address,
             queue_host_id = coalesce(p_queue_host, s.host_id),
             resume = p_resume,
             resume_until = CASE WHEN p_resume IS NOT NULL THEN coalesce(
@@ -182,7 +190,7 @@ BEGIN
         WHERE s.id = p_series
         RETURNING s.queue_host_id INTO v_queue;
     END IF;
-    PERFORM lanes.let_all_go(p_token, p_hosts, p_sents);
+    PERFORM lanes.let_all_go(p_token, p_hosts, ARRAY(SELECT x - v_back FROM unnest(p_sents) WITH ORDINALITY AS u (x, n) ORDER BY n));
     IF v_queue <> ALL (p_hosts) THEN
         PERFORM lanes.let_all_go(p_token, ARRAY[v_queue], ARRAY[NULL::timestamptz]);
     END IF;
@@ -247,12 +255,11 @@ BEGIN
 END $$;
 
 -- Enters a host for the next hop of a redirect chain: spends its buckets as a claim does.  wait null: go on.
-CREATE FUNCTION lanes.enter(p_site text, p_name text, p_token uuid, p_lease_until timestamptz, p_address_pace interval)
-RETURNS TABLE (
-    host_id bigint, wait interval, reason text, address inet, pace interval, interval_in_force interval, backoffs integer, latency interval,
-    foreign_site boolean
-)
-LANGUAGE plpgsql AS $$
+CREATE FUNCTION lanes.enter(
+    p_site text, p_name text, p_series bigint, p_token uuid, p_lease_until timestamptz, p_address_pace interval
+) RETURNS TABLE (
+    host_id bigint, wait interval, reason text, address inet, pace interval, interval_in_force interval, backoffs integer, latency interval
+) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
     t      CONSTANT timestamptz := lanes.now();
@@ -262,12 +269,13 @@ BEGIN
     INSERT INTO lanes.hosts (site, name, ready_at) VALUES (p_site, p_name, 'infinity') ON CONFLICT DO NOTHING;
     SELECT * INTO h FROM lanes.hosts WHERE name = p_name FOR NO KEY UPDATE;
     host_id := h.id; address := h.address; pace := h.pace; interval_in_force := lanes.pace_of(h); backoffs := h.backoffs; latency := h.latency;
-    foreign_site := h.site <> p_site;
-    IF h.busy_token IS DISTINCT FROM p_token AND h.busy_until > t THEN
+    IF NOT EXISTS (SELECT FROM lanes.series WHERE id = p_series AND lease_token = p_token AND lease_until > t) THEN
+        wait := interval '1 minute'; reason := 'its lease has ended';
+    ELSIF h.busy_token IS DISTINCT FROM p_token AND h.busy_until > t THEN
         -- Its holder frees it long before its lease ends: ask again in a second.
         wait := least(h.busy_until - t, interval '1 second'); reason := 'its host is being fetched';
     ELSIF greatest(h.not_before, h.next_at) > t THEN
-        wait := greatest(h.not_before, h.next_at) - t;
+        wait := least(greatest(h.not_before, h.next_at), t + interval '30 days') - t;
         reason := CASE WHEN h.not_before > t THEN h.not_before_reason ELSE 'the interval of its host' END;
     ELSIF h.address IS NOT NULL THEN
         v_next := lanes.make_address(h.bucket, t);
@@ -283,18 +291,21 @@ BEGIN
 END $$;
 
 -- A request that is written late moves the buckets it spends to its own instant first (DESIGN 4, Sent); only ever later.  Returns when
--- it may be written: where another lease took the address's slot meanwhile, that is the next free one.
+-- it may be written: where another lease took the address's slot meanwhile, that is the next free one; null: not any more, because the
+-- lease has ended, its host is another's, or was told to wait.
 CREATE FUNCTION lanes.sent(p_host bigint, p_address inet, p_sent_at timestamptz, p_token uuid, p_pace interval) RETURNS timestamptz
 LANGUAGE plpgsql AS $$
 DECLARE
     v_bucket CONSTANT inet := lanes.bucket(p_address);
-    v_place  timestamptz := p_sent_at;
+    t        CONSTANT timestamptz := lanes.now();
+    v_place  timestamptz := least(p_sent_at, t + interval '5 seconds');  -- ahead of the clock: it went back meanwhile
     a        lanes.addresses;
 BEGIN
-    PERFORM 1 FROM lanes.hosts WHERE id = p_host FOR NO KEY UPDATE;
-    PERFORM lanes.make_address(v_bucket, p_sent_at);
+    PERFORM 1 FROM lanes.hosts WHERE id = p_host AND busy_token = p_token AND busy_until > t AND not_before <= t FOR NO KEY UPDATE;
+    IF NOT FOUND THEN RETURN NULL; END IF;
+    PERFORM lanes.make_address(v_bucket, t);
     SELECT * INTO a FROM lanes.addresses WHERE address = v_bucket;
-    IF a.used_by IS DISTINCT FROM p_token THEN v_place := greatest(p_sent_at, a.next_at); END IF;
+    IF a.used_by IS DISTINCT FROM p_token THEN v_place := greatest(v_place, a.next_at); END IF;
     UPDATE lanes.addresses SET next_at = greatest(next_at, v_place + p_pace), used_at = v_place, used_by = p_token WHERE address = v_bucket;
     UPDATE lanes.hosts h SET sent_at = greatest(h.sent_at, v_place), next_at = greatest(h.next_at, v_place + lanes.pace_of(h))
     WHERE h.id = p_host;
