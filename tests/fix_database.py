@@ -202,7 +202,9 @@ def _new_database(server: str, template: str = "template1") -> Iterator[str]:
     name = f"{PREFIX}{int(time.time())}_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(
-            sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template))
+            sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY file_copy").format(
+                sql.Identifier(name), sql.Identifier(template)
+            )
         )
     try:
         yield _named(server, name)
