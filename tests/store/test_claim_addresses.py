@@ -195,7 +195,7 @@ def test_a_hop_spends_the_buckets_of_its_host_and_address(rows: Rows, store: Pol
     target = rows.host("target.test", address=ADDRESS, pace=timedelta(seconds=9))
     claim = take(store)
     assert claim is not None
-    entered = store.enter("target.test", claim.token, claim.claimed_at + LEASE)
+    entered = store.enter("target.test", claim, claim.claimed_at + LEASE)
     assert entered.wait is None
     row = rows.the_host(target)
     assert row.busy_token == claim.token
@@ -214,7 +214,7 @@ def test_a_hop_waits_for_its_hosts_gates(rows: Rows, store: PollStore, closed: s
     rows(f"UPDATE lanes.hosts SET {closed} WHERE name = 'target.test'")
     claim = take(store)
     assert claim is not None
-    entered = store.enter("target.test", claim.token, claim.claimed_at + LEASE)
+    entered = store.enter("target.test", claim, claim.claimed_at + LEASE)
     assert entered.wait is not None
     assert timedelta(seconds=30) < entered.wait <= MINUTE
     assert rows.one("SELECT busy_token FROM lanes.hosts WHERE name = 'target.test'") is None
@@ -224,7 +224,7 @@ def test_a_hop_waits_while_its_host_is_in_another_hand(rows: Rows, store: PollSt
     rows.series(rows.host("one.test"))
     rows.series(rows.host("two.test"))
     one, two = take_all(store)
-    assert store.enter(two.host, one.token, one.claimed_at + LEASE).wait is not None
+    assert store.enter(two.host, one, one.claimed_at + LEASE).wait is not None
     assert rows.the_host(two.host_id).busy_token == two.token
 
 
@@ -232,7 +232,7 @@ def test_a_hop_to_a_host_nobody_knew_makes_it_and_takes_it(rows: Rows, store: Po
     rows.series()
     claim = take(store)
     assert claim is not None
-    entered = store.enter("unknown.test", claim.token, claim.claimed_at + LEASE)
+    entered = store.enter("unknown.test", claim, claim.claimed_at + LEASE)
     assert entered.wait is None
     assert rows.the_host(entered.host_id).busy_token == claim.token
     settle(store, claim, a_response(404))

@@ -77,7 +77,7 @@ def test_a_hop_and_a_claim_of_an_address_nobody_used_lately_never_start_together
     with ThreadPoolExecutor(1) as thread:
         with rows.connection.transaction():
             assert rows(CLAIM)[0].verdict == "claimed"
-            hop = thread.submit(store.enter, "target.test", in_hand.token, in_hand.claimed_at + LEASE)
+            hop = thread.submit(store.enter, "target.test", in_hand, in_hand.claimed_at + LEASE)
             _await_a_lock(database_url)
         assert hop.result().wait is not None
 

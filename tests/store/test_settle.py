@@ -205,7 +205,7 @@ def test_a_url_that_moved_to_its_hosts_other_name_queues_there(rows: Rows, store
     """DESIGN 4.3, Hops: www is the same host to a person, another bucket to us."""
     series = rows.series(rows.host("host.test"), url="https://host.test/feed", news_from=rows.now())
     claim = taken(store)
-    entered = store.enter("www.host.test", claim.token, claim.claimed_at + MINUTE)
+    entered = store.enter("www.host.test", claim, claim.claimed_at + MINUTE)
     answer = replace(NOT_MODIFIED, url="https://www.host.test/feed", permanent=True)
     hosts = (claim.host_id, entered.host_id)
     settle(store, claim, answer, on=Trail(entered.host_id, hosts, (None, None), (), ()))
@@ -235,7 +235,7 @@ def test_a_poll_leaves_a_row_per_hop_and_the_last_has_the_outcome(rows: Rows, st
     rows.series(rows.host("one.test"))
     rows.host("two.test", pace=timedelta(seconds=5))
     claim = taken(store)
-    entered = store.enter("two.test", claim.token, claim.claimed_at + MINUTE)
+    entered = store.enter("two.test", claim, claim.claimed_at + MINUTE)
     at = [claim.claimed_at + timedelta(seconds=n) for n in (1, 3)]
     requests = (
         Sent("https://one.test/", "one.test", "192.0.2.1", at[0], 302, 120),
