@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 class LanesError(Exception):
     """Base of all.  Its text names the thing and the remedy and is fit to be shown to the owner as it stands."""
@@ -36,7 +38,8 @@ class BadUrl(LanesError):
 
     def __init__(self, url: str, why: str) -> None:
         self.url = url
-        super().__init__(f"{url!r} cannot be followed: {why}")
+        shown = re.sub(r"//[^/@\s]*@", "//***@", url)
+        super().__init__(f"{shown!r} cannot be followed: {why}")
 
 
 class StoreError(LanesError):
@@ -49,3 +52,13 @@ class DatabaseAway(LanesError):
     def __init__(self, cause: str) -> None:
         lines = cause.strip().splitlines()
         super().__init__(f"Postgres does not answer: {lines[0] if lines else 'no reason given'}")
+
+
+class SchemaReplaced(DatabaseAway):
+    """The database was migrated for another edition of this program while it ran."""
+
+    def __init__(self, cause: str) -> None:
+        super().__init__(cause)
+        self.args = (
+            f"The database is of another edition of Lanes, restart this process: {cause.strip().splitlines()[0]}",
+        )

@@ -14,10 +14,11 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from lanes import PROJECT_PAGE, __version__
-from lanes.core.claim import Claim
+from lanes.core.claim import LEASE, Claim
 from lanes.errors import DatabaseAway
 from lanes.fetch.guard import Guard
 from lanes.fetch.http import Http
@@ -31,14 +32,23 @@ from lanes.store.pool import Bell, Database
 
 log = logging.getLogger("lanes.lane")
 
-LEASE = timedelta(seconds=90)  # a plain fetch has a deadline of 60 s well inside it
 LONGEST_SLEEP = 5.0  # seconds: every hint may be lost, and still nothing waits longer than this to be seen
 RESCAN = 1.0  # seconds: how often the claim's scan starts from the very first host again
 CLAIMS_AT_ONCE = 256  # claims asked for between two looks at the clock's note and the gauges
 HOUSEKEEPING = 60.0  # seconds between two notes of the clock, and two sets of gauges
+ALONE_RETRY = timedelta(seconds=10)  # ... and then for this long, if they would not end
 ALONE_AFTER = 25.0  # seconds a Series that is fetched alone waits for the others in hand, well inside its lease
 GRACE = 20.0  # seconds a fetch in hand may still take after SIGTERM; then it is put back
 AWAY_FIRST, AWAY_LONGEST = 0.5, 10.0  # seconds between tries while Postgres is away
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """How many Polls were started, and how many seconds to sleep then, unless woken (0: claim on)."""
+
+    started: int
+    wait: float
+    nothing_due: bool = False
 
 
 class Lane:
@@ -57,90 +67,105 @@ class Lane:
         self._scan_from: datetime | None = None
         self._rescan_at = 0.0
         self._house_at = 0.0
-        self.stopping = threading.Event()
+        self._alone = False
+        self._polled = 0
+        self.stopping = False
 
     def run_once(self) -> int:
         """One Pass: claims and polls until nothing is due, and returns how many Polls that were.  For tests and for looking once."""
         polled = 0
-        while not self.stopping.is_set():
-            started, wait = self._fill()
-            polled += started
-            if self._busy():
-                self._sleep_until_woken(LONGEST_SLEEP)
-            elif wait is None or wait > 0:
+        while not self.stopping:
+            filled = self._fill()
+            polled += filled.started
+            if self._in_hand:
+                self.sleep(LONGEST_SLEEP)
+            elif filled.nothing_due:
                 break
-        self._metrics.pass_ended()
         return polled
 
     def run(self, bell: Bell) -> None:
-        """Again whenever something is due, until `stopping` is set; outlives a missing Postgres by waiting for it."""
+        """Again whenever something is due, until stopped; outlives a missing Postgres by waiting for it."""
         away = AWAY_FIRST
-        while not self.stopping.is_set():
+        while not self.stopping:
             try:
-                started, wait = self._fill()
+                filled = self._fill()
                 self._keep_house()
                 self._metrics.database(up=True)
                 away = AWAY_FIRST
             except DatabaseAway as cause:
                 self._metrics.database(up=False)
-                log.warning("Postgres is away, this Lane waits for it cause=%s", cause)
-                self.stopping.wait(away)
+                log.warning("this Lane waits for Postgres cause=%s", cause)
+                self.sleep(away)
                 away = min(away * 2, AWAY_LONGEST)
                 continue
-            if started == 0 and not self._busy():
-                self._metrics.pass_ended()
-            if wait is None or wait > 0:
-                bell.wait(LONGEST_SLEEP if wait is None else min(wait, LONGEST_SLEEP), self._woken)
+            if filled.wait > 0:
+                bell.wait(filled.wait, self._woken)
                 self._drain()
 
     def stop(self) -> None:
-        """Stops claiming and ends the sleep; safe in a signal handler."""
-        self.stopping.set()
+        """Stops claiming and ends the sleep.  Safe in a signal handler: it takes no lock."""
+        self.stopping = True
         self._wake_up()
+
+    def sleep(self, seconds: float) -> bool:
+        """Sleeps until woken, at most `seconds`; whether the Lane is stopping."""
+        select.select([self._woken], [], [], seconds)
+        self._drain()
+        return self.stopping
 
     def finish(self, seconds: float) -> bool:
         """Waits for the Polls in hand; False when some are still there after `seconds`."""
         until = time.monotonic() + seconds
-        while self._busy() and time.monotonic() < until:
-            self._sleep_until_woken(max(0.0, min(1.0, until - time.monotonic())))
-        return not self._busy()
+        while self._in_hand and time.monotonic() < until:
+            self.sleep(max(0.0, min(1.0, until - time.monotonic())))
+        return not self._in_hand
 
-    def _fill(self) -> tuple[int, float | None]:
-        """Claims for every idle slot, so often that housekeeping is never forgotten over it.  How many Polls were started, and how long
-        there is nothing to claim (None: not known, or no slot is idle; 0: ask again)."""
+    def close(self) -> None:
+        """Lets go of threads and descriptors; for a Lane that has finished."""
+        self._threads.shutdown(wait=False)
+        os.close(self._woken)
+        os.close(self._wake)
+
+    def _fill(self) -> Filled:
+        """Claims for every idle slot, but not so often that housekeeping is forgotten over it."""
         started = 0
         for _ in range(CLAIMS_AT_ONCE):
-            if self.stopping.is_set() or self._busy() >= self._slots:
-                return started, None
+            if self.stopping or self._in_hand >= self._slots or (self._alone and self._in_hand):
+                return Filled(started, LONGEST_SLEEP)
             asked = time.monotonic()
             if asked >= self._rescan_at:
                 self._scan_from, self._rescan_at = None, asked + RESCAN
-            turn = self._store.claim(LEASE, self._rest, self._scan_from)
-            match turn:
+            match self._store.claim(LEASE, self._rest, self._scan_from):
                 case Claimed(claim=claim, ready_at=ready_at):
                     self._scan_from = ready_at
                     started += 1
                     self._start(claim, asked)
-                case AskAgain(clock_went_back=True):
-                    log.warning("the clock went back, stored instants were shifted by=%s", self._store.shift_back())
-                case AskAgain():
-                    pass
+                case AskAgain(clock_went_back=went_back):
+                    if went_back:
+                        log.warning("the clock went back, stored instants were shifted by=%s", self._store.shift_back())
                 case Nothing() if self._scan_from is not None:
                     self._scan_from = None  # the scan had a lower bound: look once from the start before sleeping
                 case Nothing(wait=wait):
-                    return started, None if wait is None else max(wait.total_seconds(), 0.001)
-        return started, 0.0
+                    self._metrics.pass_ended()
+                    seconds = LONGEST_SLEEP if wait is None else min(max(wait.total_seconds(), 0.001), LONGEST_SLEEP)
+                    return Filled(started, seconds, nothing_due=True)
+        return Filled(started, 0.0)
 
     def _start(self, claim: Claim, asked: float) -> None:
+        self._alone = claim.abandoned >= 2
         if claim.abandoned:
             self._metrics.lease_abandoned()
-        if claim.abandoned >= 2:
+        if self._alone:
             # Two workers in a row died with it: it is fetched alone, so that a poison page takes nothing else with it.
             log.warning("a Series is fetched alone, its last two Polls were abandoned key=%s", claim.key)
-            self.finish(ALONE_AFTER)
-            self._take_in_hand(1)
-            self._carry(claim, asked)
-            return
+            if not self.finish(ALONE_AFTER):
+                self._count(
+                    self._poller.postpone(
+                        claim, asked, ALONE_RETRY, "it must be fetched alone, and others were in hand"
+                    )
+                )
+                self._alone = False
+                return
         self._take_in_hand(1)
         self._threads.submit(self._carry, claim, asked)
 
@@ -156,6 +181,7 @@ class Lane:
             self._wake_up()
 
     def _count(self, ended: Ended) -> None:
+        self._polled += 1
         self._metrics.poll_ended(
             ended.label,
             ended.seconds,
@@ -166,18 +192,26 @@ class Lane:
         )
 
     def _keep_house(self) -> None:
-        if time.monotonic() >= self._house_at:
-            self._house_at = time.monotonic() + HOUSEKEEPING
-            self._store.keep_house()
-            self._metrics.gauges(self._store.gauges(self._rest))
+        if time.monotonic() < self._house_at:
+            return
+        self._house_at = time.monotonic() + HOUSEKEEPING
+        self._store.keep_house()
+        gauges = self._store.gauges(self._rest)
+        self._metrics.gauges(gauges)
+        if self._polled:
+            log.info(
+                "this Lane polled polls=%s behind=%s due=%s held=%s",
+                self._polled,
+                gauges.behind or 0,
+                gauges.due,
+                gauges.held,
+            )
+            self._polled = 0
 
     def _take_in_hand(self, more: int) -> None:
         with self._lock:
             self._in_hand += more
             self._metrics.slots_in_use(self._in_hand)
-
-    def _busy(self) -> int:
-        return self._in_hand
 
     def _wake_up(self) -> None:
         with suppress(BlockingIOError):  # it is being woken already
@@ -186,10 +220,6 @@ class Lane:
     def _drain(self) -> None:
         with suppress(BlockingIOError):
             os.read(self._woken, 4096)
-
-    def _sleep_until_woken(self, seconds: float) -> None:
-        select.select([self._woken], [], [], seconds)
-        self._drain()
 
 
 def main(settings: Settings, site_name: str) -> int:
@@ -219,8 +249,8 @@ def main(settings: Settings, site_name: str) -> int:
         settings.database_place(),
     )
     try:
-        if schema.wait_until_ready(settings.database_url, log.warning, lane.stopping.wait):
-            _poll(lane, store, database, settings)
+        if schema.wait_until_ready(settings.database_url, log.warning, lane.sleep):
+            _poll(lane, store, database, settings, metrics)
         if not lane.finish(GRACE):
             http.interrupt()
             lane.finish(GRACE)
@@ -231,18 +261,20 @@ def main(settings: Settings, site_name: str) -> int:
     return 0
 
 
-def _poll(lane: Lane, store: PollStore, database: Database, settings: Settings) -> None:
+def _poll(lane: Lane, store: PollStore, database: Database, settings: Settings, metrics: LaneMetrics) -> None:
     if not settings.poll_enabled:
         log.warning("polling is switched off by LANES_POLL_ENABLED (or LATEST_CHAPTER_POLL_ENABLED)")
-        lane.stopping.wait()
+        metrics.switched_off()
+        while not lane.sleep(LONGEST_SLEEP):
+            pass
         return
-    while not lane.stopping.is_set():
+    while not lane.stopping:
         try:
             store.enrol()
             break
         except DatabaseAway as away:
-            log.warning("the Lane waits for Postgres cause=%s", away)
-            lane.stopping.wait(AWAY_LONGEST)
+            log.warning("this Lane waits for Postgres cause=%s", away)
+            lane.sleep(AWAY_LONGEST)
     bell = database.bell(f"lanes_{store.site}")
     try:
         lane.run(bell)

@@ -72,6 +72,8 @@ def _contact(value: str) -> str:
 
 def _url(*schemes: str) -> Callable[[str], str]:
     def parse(value: str) -> str:
+        if re.search(r"%(?![0-9A-Fa-f]{2})", value):
+            raise ValueError("has a % that is not followed by two hexadecimal digits: write it as %25")
         # The value is never quoted, and neither is urlsplit's complaint: a URL may hold a password.
         with contextlib.suppress(ValueError):
             parts = urlsplit(value)

@@ -194,7 +194,7 @@ CREATE TABLE lanes.series (
     CONSTRAINT failing_has_a_start CHECK ((failures = 0) = (failing_since IS NULL)),
     CONSTRAINT validators_have_a_url CHECK (validators_url IS NOT NULL OR num_nonnulls(etag, last_modified) = 0)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
-CREATE UNIQUE INDEX series_url ON lanes.series (site, md5(url));
+CREATE UNIQUE INDEX series_url ON lanes.series (site, md5(url)) WHERE url <> '';
 CREATE INDEX series_turn ON lanes.series (queue_host_id, turn, claimable_at) WHERE claimable_at IS NOT NULL;
 
 -- A trigger and not generated columns: those cost twice the update itself, because their expression is parsed anew by each statement.

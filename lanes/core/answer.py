@@ -14,7 +14,7 @@ from enum import StrEnum
 class Trouble(StrEnum):
     """The ways in which no usable answer came.  Closed: also the `status`-less labels of metrics and poll records."""
 
-    DNS = "dns"  # the name did not resolve; `nxdomain` tells a definite no from no answer
+    DNS = "dns"  # the name did not resolve
     CONNECT = "connect"  # refused, unreachable, or no connection in time
     TLS = "tls"
     TIMEOUT = "timeout"  # connected, but silent or dripping past a deadline
@@ -24,7 +24,6 @@ class Trouble(StrEnum):
     OVERSIZE = "oversize"  # past the cap on the wire or decompressed (CASES G5)
     LOOP = "redirect loop"
     HOPS = "too many redirects"
-    LEFT_SITE = "left the site"
     BAD_URL = "bad url"  # a Location or stored URL that cannot be asked: no host, not http(s)
 
 

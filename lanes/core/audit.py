@@ -16,13 +16,11 @@ from heapq import heappop, heappush
 from itertools import groupby
 from typing import Final, Protocol
 
+from lanes.core.claim import LEASE
 from lanes.core.pace import ADDRESS_PACE, SENT_LATE
 
 TOLERANCE: Final = timedelta(milliseconds=2)
 """A sent instant is the database's clock plus a worker's monotonic time: within one fetch the two drift apart by less than this."""
-
-LEASE: Final = timedelta(seconds=90)
-"""A fetch is in hand until its Poll ended, but no longer than its lease: a worker that was suspended says late what ended long ago."""
 
 ADDRESS_PROMISED: Final = ADDRESS_PACE - SENT_LATE
 """Between two starts at one address: a bucket moves by ADDRESS_PACE from the claim, and a request is SENT_LATE after it at most."""
@@ -136,6 +134,7 @@ class OneAtATime:
     def see(self, request: Request) -> Offence | None:
         self.in_hand = {token: hand for token, hand in self.in_hand.items() if hand[1] > request.sent_at}
         others = [hand for token, hand in self.in_hand.items() if token != request.token]
+        # No longer than its lease: a worker that was suspended says late what ended long ago.
         ended = min(request.ended_at or request.sent_at, request.claimed_at + LEASE)
         self.in_hand[request.token] = (request.sent_at, ended)
         if not others:

@@ -14,6 +14,9 @@ from lanes.core.answer import Resume
 from lanes.core.chapters import NO_HINTS, Hints
 from lanes.core.pace import HostPace
 
+LEASE = timedelta(seconds=90)
+"""How long a claimed plain Poll may take: its fetch has a deadline of 60 s well inside it (DESIGN 4)."""
+
 
 class Trigger(StrEnum):
     """Why a Series was due (DESIGN 4.2); the same words as SQL's lanes.due()."""

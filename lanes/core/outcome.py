@@ -6,6 +6,7 @@ body, and nothing but a 304 to our own validators or a recognised document is ev
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -37,9 +38,10 @@ class Label(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """A 304 to our validators, or the same bytes as the last recognised document."""
+    """A 304 to our validators, or the same bytes as the last recognised document, perhaps with other `validators`."""
 
     how: str
+    validators: Validators | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +55,11 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A failure; whose fault it is is decided elsewhere.  `reread`: the next Poll is unconditional."""
+    """A failure; whose fault it is is decided elsewhere.  `reread`: the next Poll is unconditional.  `excerpt` is how the document
+    begins, for the owner's eyes alone: never in a log."""
 
     detail: str
+    excerpt: str = ""
     gone: bool = False
     reread: bool = False
 
@@ -108,6 +112,9 @@ class Judgement:
     moved_to: str | None = None
 
 
+LONGEST_VALIDATOR = 1_024
+"""Characters of an ETag or Last-Modified that is kept: servers refuse requests whose header is much longer."""
+_WRITABLE = re.compile(r"[\t\x20-\x7e\x80-\xff]+")
 REFUSALS = frozenset({401, 402, 403, 451})
 _HOST_TROUBLES = frozenset({Trouble.DNS, Trouble.CONNECT, Trouble.TLS, Trouble.TIMEOUT, Trouble.RESET})
 _UNREADABLE = frozenset({Trouble.FRAMING, Trouble.ENCODING, Trouble.OVERSIZE})
@@ -189,15 +196,24 @@ def _meaning_of_answer(answer: Response, reading: Reading | None) -> Meaning:
     if status == 410:
         return Failed("410 gone", gone=True)
     if status not in (200, 203):
-        return Failed(f"{status} from the server", reread=status < 300)
+        # A validator that the server cannot stand must not be sent for ever.
+        return Failed(f"{status} from the server", reread=status < 300 or answer.conditional)
     match reading:
         case None:
-            return Unchanged("the same bytes")
+            return Unchanged("the same bytes", _validators(answer))
         case NotRecognised(reason=reason, start=start):
-            return Failed(f"{reason}: {start}" if start else reason, reread=True)
+            return Failed(reason, excerpt=start, reread=True)
         case Document():
-            validators = Validators(answer.headers.get("etag"), answer.headers.get("last-modified"), answer.url)
-            given = validators.etag is not None or validators.last_modified is not None
-            return Read(reading, validators if given else None, body_hash(answer.body))
+            return Read(reading, _validators(answer), body_hash(answer.body))
         case _:
             assert_never(reading)
+
+
+def _validators(answer: Response) -> Validators | None:
+    """What the answer gives to be sent back, as a pair; what cannot be stored and sent whole is none."""
+    etag, last_modified = (_kept(answer.headers.get(name)) for name in ("etag", "last-modified"))
+    return None if etag is None and last_modified is None else Validators(etag, last_modified, answer.url)
+
+
+def _kept(value: str | None) -> str | None:
+    return value if value and len(value) <= LONGEST_VALIDATOR and _WRITABLE.fullmatch(value) else None

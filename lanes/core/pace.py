@@ -28,10 +28,6 @@ LATENCY_SEEN = timedelta(seconds=0.25)  # ... and slower than this (below it, no
 LATENCY_WIDEN = 1.3  # ... eases us off before the host starts to fail
 LATENCY_WEIGHT = 0.25  # of the newest answer in the smoothed latency
 SENT_LATE = timedelta(seconds=0.1)  # a request written later than this after its claim moves its buckets first
-LONGEST_WAIT = timedelta(days=30)  # the longest Retry-After that is obeyed
-HOP_WAIT = timedelta(
-    seconds=5
-)  # a hop's host that opens within this is waited for in the slot, else the Poll is put back
 TWO_URLS = timedelta(minutes=10)  # 503 from two URLs of a host within this: the host waits, not the Series
 
 

@@ -73,6 +73,7 @@ class Settlement:
     series_wait: Wait | None = None
     host_wait: Wait | None = None
     unavailable_url: bytes | None = None
+    excerpt: str = ""
     changed: dict[str, list[object]] = field(default_factory=dict)
 
 
@@ -94,12 +95,14 @@ def decide(claim: Claim, judged: Judgement, known: Known, around: Circumstances)
     host = pace.after(around.host, judged.signal, around.latency)
     series_wait = _retry_after(judged, around.now) if judged.retry_after is not None else None
     match judged.meaning:
-        case Unchanged(how=how):
+        case Unchanged(how=how, validators=validators):
             settled = _good(claim, judged, around, host, Label.UNCHANGED, how)
+            settled = replace(settled, validators=validators)
         case Read():
             settled = _document(claim, judged, judged.meaning, known, around, host)
-        case Failed(detail=detail, gone=gone, reread=reread):
+        case Failed(detail=detail, excerpt=excerpt, gone=gone, reread=reread):
             settled = _failed(claim, around, host, Label.FAILED, detail, gone=gone, forget=reread)
+            settled = replace(settled, excerpt=excerpt)
         case Refused(detail=detail):
             settled = _refused(claim, around, host, detail)
             series_wait = _later(series_wait, settled.series_wait)

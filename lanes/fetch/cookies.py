@@ -14,8 +14,8 @@ from urllib3.response import HTTPResponse as Reply
 
 from lanes.core.urls import Parts
 
-MOST = 50
-"""Cookies carried over a put back: a row's worth."""
+MOST, LONGEST = 50, 4_096
+"""Cookies carried over a put back, and characters of each: a row's worth."""
 
 Carried = tuple[tuple[str, str, str], ...]
 """Scope as a URL (https for cookies that are secure, a leading dot for those of a whole domain), name, value."""
@@ -43,7 +43,8 @@ class Cookies:
             (("https" if cookie.secure else "http") + f"://{cookie.domain}{cookie.path}", cookie)
             for cookie in self._jar
         )
-        return tuple((scope, cookie.name, cookie.value or "") for scope, cookie in scopes)[:MOST]
+        found = [(scope, cookie.name, cookie.value or "") for scope, cookie in scopes]
+        return tuple(each for each in found if sum(map(len, each)) <= LONGEST and "".join(each).isprintable())[:MOST]
 
 
 def _asked(parts: Parts) -> Asked:

@@ -121,17 +121,6 @@ class Guard:
         return answer
 
 
-def bucket(address: str) -> str:
-    """The key of the address bucket that holds `address`: IPv4 as it is, IPv6 its /64, NAT64 the IPv4 address that is meant.
-
-    Raises: ValueError where it is no address.
-    """
-    meant = _meant(ipaddress.ip_address(address))
-    if isinstance(meant, ipaddress.IPv4Address):
-        return str(meant)
-    return str(ipaddress.IPv6Network((int(meant) >> 64 << 64, 64)))
-
-
 def _meant(address: Address) -> Address:
     if isinstance(address, ipaddress.IPv6Address) and address in _NAT64:
         return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)

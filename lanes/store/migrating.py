@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import psycopg
+from psycopg.rows import tuple_row
 from yoyo import read_migrations
 from yoyo.backends.core.postgresql import PostgresqlPsycopgBackend
 from yoyo.connections import DatabaseURI
+
+from lanes.store.pool import connect
 
 __all__ = ["backend_of", "read_migrations"]
 
@@ -21,7 +23,9 @@ class _Backend(PostgresqlPsycopgBackend):  # type: ignore[misc]  # yoyo has no t
     url = ""
 
     def connect(self, dburi: Any) -> Any:  # noqa: ARG002 - our URL goes to libpq whole, yoyo's parts are not used
-        connection = psycopg.connect(self.url, autocommit=True)
+        connection = connect(self.url, "lanes migrate")
+        connection.row_factory = tuple_row
+        connection.execute("SET statement_timeout = 0")
         connection.execute("SET client_min_messages TO warning")
         connection.execute("CREATE SCHEMA IF NOT EXISTS lanes")
         connection.execute("SET search_path TO lanes, public")

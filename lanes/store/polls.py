@@ -295,7 +295,7 @@ def _settle_row(claim: Claim, settled: Settlement, trail: Trail, new: int) -> di
         "next_check_at": settled.next_check_at,
         "rest": settled.rest,
         "failures": settled.failures,
-        "failure": settled.detail if settled.failures > claim.failures else None,
+        "failure": _failure(claim, settled),
         "refusals": settled.refusals,
         "good": settled.good,
         "gone": settled.gone,
@@ -328,6 +328,12 @@ def _settle_row(claim: Claim, settled: Settlement, trail: Trail, new: int) -> di
         "detail": settled.detail,
         "changed": Jsonb(settled.changed),
     }
+
+
+def _failure(claim: Claim, settled: Settlement) -> str | None:
+    if settled.failures <= claim.failures:
+        return None
+    return f"{settled.detail}: {settled.excerpt}" if settled.excerpt else settled.detail
 
 
 def _claim_of(row: Any) -> Claim:

@@ -19,12 +19,19 @@ from psycopg import sql
 from psycopg.rows import namedtuple_row
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from lanes.errors import DatabaseAway
+from lanes.errors import DatabaseAway, SchemaReplaced
 
 CONNECT_TIMEOUT = 5  # seconds for one attempt to connect, per host of a multi-host URL
 CHECK_OUT_TIMEOUT = 10.0  # seconds to wait for a connection before saying that Postgres is away
 
 Connection = psycopg.Connection[Any]
+
+_REPLACED = (
+    psycopg.errors.UndefinedFunction,
+    psycopg.errors.UndefinedTable,
+    psycopg.errors.UndefinedColumn,
+    psycopg.errors.FeatureNotSupported,  # "cached plan must not change result type"
+)
 
 
 def named_sql(name: str) -> Any:
@@ -91,7 +98,7 @@ class Bell:
         watched: list[Any] = [other]
         try:
             if self._connection is None:
-                self._connection = psycopg.connect(self._url, **_options(self._application + " bell"))
+                self._connection = connect(self._url, self._application + " bell")
                 self._connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(self._channel)))
             watched.append(self._connection)
             ready, _, _ = select.select(watched, [], [], seconds)
@@ -115,9 +122,12 @@ def ring(connection: Connection, channel: str) -> None:
 
 @contextmanager
 def away_is_one_error() -> Iterator[None]:
-    """A server that is gone, going, starting, or read-only after a failover raises DatabaseAway; everything else is a bug and passes."""
+    """A server that is gone, going, starting, or read-only after a failover raises DatabaseAway, one whose schema was replaced under us
+    SchemaReplaced; everything else is a bug and passes."""
     try:
         yield
+    except _REPLACED as error:
+        raise SchemaReplaced(str(error)) from error
     except (
         psycopg.OperationalError,
         psycopg.InterfaceError,
@@ -125,6 +135,22 @@ def away_is_one_error() -> Iterator[None]:
         psycopg.errors.ReadOnlySqlTransaction,
     ) as error:
         raise DatabaseAway(str(error)) from error
+
+
+def connect(url: str, application: str = "lanes") -> Connection:
+    """One connection outside the pool, with the same deadlines."""
+    return psycopg.connect(url, **_options(application))
+
+
+_SERVER_SIDE = {
+    "TimeZone": "UTC",  # instants come back in UTC, so that adding to them never meets a change of clocks
+    "lock_timeout": "10s",  # a frozen worker's row costs an error, not a wait without end
+    "statement_timeout": "120s",
+    "idle_in_transaction_session_timeout": "60s",  # a worker that froze inside a transaction lets its rows go
+    "tcp_keepalives_idle": "30",
+    "tcp_keepalives_interval": "10",
+    "tcp_keepalives_count": "3",
+}
 
 
 def _options(application: str) -> dict[str, Any]:
@@ -139,4 +165,5 @@ def _options(application: str) -> dict[str, Any]:
         "keepalives_count": 3,
         "tcp_user_timeout": 30_000,
         "target_session_attrs": "read-write",
+        "options": " ".join(f"-c {name}={value}" for name, value in _SERVER_SIDE.items()),
     }

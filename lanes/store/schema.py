@@ -15,6 +15,7 @@ from pathlib import Path
 import psycopg
 
 from lanes.errors import DatabaseAway, StoreError
+from lanes.store.pool import connect
 
 OLDEST_POSTGRES = 15  # NULLS NOT DISTINCT, and what the tests were run on
 POLL_SCHEMA = 2.0  # seconds between two looks while waiting for `lanes migrate`
@@ -55,7 +56,7 @@ def missing(url: str) -> str | None:
     """What this database lacks for this code, in words, or None when it is ready."""
     with _translated():
         _check_version(url)
-        with psycopg.connect(url, autocommit=True) as connection:
+        with connect(url) as connection:
             if connection.execute("SELECT to_regclass('lanes.rules')").fetchone() == (None,):
                 return "it has no Lanes tables yet"
             have = {row[0] for row in connection.execute("SELECT migration_id FROM lanes._yoyo_migration")}
@@ -110,7 +111,7 @@ def _edition() -> str:
 
 
 def _put_rules(url: str) -> bool:
-    with psycopg.connect(url) as connection:
+    with connect(url) as connection:
         connection.execute("SELECT pg_advisory_xact_lock(hashtext('lanes.rules'))")
         if connection.execute("SELECT edition FROM lanes.rules").fetchone() == (_edition(),):
             return False
@@ -126,14 +127,14 @@ def _put_rules(url: str) -> bool:
 
 
 def _check_version(url: str) -> None:
-    with psycopg.connect(url) as connection:
+    with connect(url) as connection:
         major = connection.info.server_version // 10_000
     if major < OLDEST_POSTGRES:
         raise StoreError(f"Postgres {major} is too old: Lanes needs {OLDEST_POSTGRES} or newer.")
 
 
 def _refuse_newer(url: str, ours: set[str]) -> None:
-    with psycopg.connect(url, autocommit=True) as connection:
+    with connect(url) as connection:
         have = {row[0] for row in connection.execute("SELECT migration_id FROM lanes._yoyo_migration")}
     if have - ours:
         raise StoreError(

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
-from lanes import lane
 from lanes.core import audit
 from lanes.core.audit import Kind, Offence, Place, Request, offences
 
@@ -108,10 +107,6 @@ def test_a_suspended_worker_holds_its_host_no_longer_than_its_lease() -> None:
     asleep = request(0, took=3600)
     assert kinds(Place.HOST, asleep, request(89)) == [Kind.TWO_AT_ONCE]
     assert kinds(Place.HOST, asleep, request(90)) == []
-
-
-def test_the_lease_of_the_audit_is_that_of_the_lane() -> None:
-    assert audit.LEASE == lane.LEASE
 
 
 def test_a_request_whose_end_is_unknown_holds_nobody_up() -> None:

@@ -1,4 +1,4 @@
-"""The guard's judgement of every range of addresses, and the keys of address buckets."""
+"""The guard's judgement of every range of addresses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from lanes.fetch.guard import Guard, Named, bucket
+from lanes.fetch.guard import Guard, Named
 from tests.smallnet import Resolver
 
 FORBIDDEN = {
@@ -89,17 +89,3 @@ def test_a_resolver_that_hangs_is_given_up() -> None:
 def test_what_the_resolver_raises_reaches_who_asked() -> None:
     with pytest.raises(socket.gaierror):
         Guard([], Resolver()).resolve("nowhere.test", 80, 5)
-
-
-@pytest.mark.parametrize(
-    ("address", "key"),
-    [
-        ("93.184.216.34", "93.184.216.34"),
-        ("2606:4700:1:2:3:4:5:6", "2606:4700:1:2::/64"),
-        ("2606:4700:1:2::1", "2606:4700:1:2::/64"),
-        ("64:ff9b::808:808", "8.8.8.8"),
-        ("::1", "::/64"),
-    ],
-)
-def test_the_bucket_of_an_address(address: str, key: str) -> None:
-    assert bucket(address) == key

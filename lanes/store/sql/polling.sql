@@ -104,7 +104,7 @@ SELECT count(*) AS eligible,
        max(lanes.now() - due_at) FILTER (WHERE due AND held) AS oldest_held,
        max(lanes.now() - force_poll_at) FILTER (WHERE turn = 0) AS oldest_pending
 FROM (
-    SELECT s.force_poll_at, s.turn, lanes.due_at(s, :rest) AS due_at, lanes.due(s, :rest, lanes.now()) IS NOT NULL AS due,
+    SELECT s.force_poll_at, s.turn, greatest(lanes.due_at(s, :rest), s.added_at) AS due_at, lanes.due(s, :rest, lanes.now()) IS NOT NULL AS due,
            (l.paused_at IS NOT NULL OR coalesce(l.refused_until > lanes.now(), false)
             OR coalesce(s.not_before > lanes.now(), false) OR h.not_before > lanes.now()) AS held
     FROM lanes.series s JOIN lanes.hosts h ON h.id = s.queue_host_id JOIN lanes.lanes l ON l.site = s.site
