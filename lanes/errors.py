@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+_USERINFO = re.compile(r"(?<=//)(?:[^/?#]*|[^/?#@:]*:.*)@|^[^/?#@:]*:(?!//).*@", re.DOTALL)
+"""Up to the last @ of what may be a name and a password, however malformed the URL."""
+
 
 class LanesError(Exception):
     """Base of all.  Its text names the thing and the remedy and is fit to be shown to the owner as it stands."""
@@ -38,8 +41,7 @@ class BadUrl(LanesError):
 
     def __init__(self, url: str, why: str) -> None:
         self.url = url
-        shown = re.sub(r"//[^/@\s]*@", "//***@", url)
-        super().__init__(f"{shown!r} cannot be followed: {why}")
+        super().__init__(f"{_USERINFO.sub('***@', url)!r} cannot be followed: {why}")
 
 
 class StoreError(LanesError):
