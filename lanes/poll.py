@@ -20,7 +20,7 @@ from lanes.core.answer import Answer, Response, Sent
 from lanes.core.chapters import Document, NotRecognised, Reading, distinct, guids_lie
 from lanes.core.claim import Claim
 from lanes.core.outcome import Failed, Judgement, Label, PutBack, Read, judge, wants_reading
-from lanes.core.pace import SENT_LATE, HostPace, Signal
+from lanes.core.pace import LATE_WAIT, SENT_LATE, HostPace, Signal
 from lanes.core.settlement import Circumstances, Known, Settlement, decide
 from lanes.core.urls import split
 from lanes.errors import BadUrl, DatabaseAway
@@ -37,9 +37,6 @@ UNCONDITIONAL_AFTER = timedelta(
 )  # a server that says 304 while its body changes is found out within a week (CASES C2)
 INSIST_FIRST, INSIST_LONGEST = 0.2, 5.0  # seconds between tries to write a finished Poll while Postgres is away
 
-LATE_WAIT = timedelta(
-    seconds=5
-)  # a late request waits this long in its slot for the next free one of its address, else it is put back
 _LEASE_ENDED = Wait(timedelta(0), "its lease has ended, or its host was told to wait meanwhile")
 
 T = TypeVar("T")
@@ -223,8 +220,14 @@ class Poller:
             return Ended(Label.ABANDONED, seconds, _wire_bytes(trail), 0, False, False, held=False)
         held, settled = written
         level = logging.DEBUG if settled.label is Label.UNCHANGED and held else logging.INFO
+        detail = settled.detail or ""
         log.log(
-            level, "a Poll ended key=%s outcome=%s detail=%s held=%s", claim.key, settled.label, settled.detail, held
+            level,
+            "a Poll ended key=%s outcome=%s detail=%s%s",
+            claim.key,
+            settled.label,
+            detail,
+            "" if held else " held=False",
         )
         backed_off = settled.host.pace > around.host.pace
         waits = settled.host_wait is not None or settled.series_wait is not None

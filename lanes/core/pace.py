@@ -28,6 +28,7 @@ LATENCY_SEEN = timedelta(seconds=0.25)  # ... and slower than this (below it, no
 LATENCY_WIDEN = 1.3  # ... eases us off before the host starts to fail
 LATENCY_WEIGHT = 0.25  # of the newest answer in the smoothed latency
 SENT_LATE = timedelta(seconds=0.1)  # a request written later than this after its claim moves its buckets first
+LATE_WAIT = timedelta(seconds=5)  # ... and waits in its slot for a free one of its address, else it is put back
 TWO_URLS = timedelta(minutes=10)  # 503 from two URLs of a host within this: the host waits, not the Series
 
 

@@ -17,8 +17,8 @@ from psycopg.types.json import Jsonb
 from lanes.core.answer import Resume, Sent
 from lanes.core.chapters import NO_HINTS, Hints
 from lanes.core.claim import Claim, Trigger, Unavailable, Validators
-from lanes.core.outcome import PutBack
-from lanes.core.pace import ADDRESS_PACE, HostPace
+from lanes.core.outcome import NOT_PUBLIC, PutBack
+from lanes.core.pace import ADDRESS_PACE, LATE_WAIT, HostPace
 from lanes.core.settlement import Known, Settlement
 from lanes.core.urls import split
 from lanes.store.pool import Connection, Database, named_sql
@@ -93,15 +93,19 @@ class PollStore:
     def __init__(self, database: Database, site: str, machine: str) -> None:
         self._database, self.site, self._machine = database, site, machine
 
-    def enrol(self) -> None:
-        """Makes sure that the Site has its row, and the poll record its partitions; notes the clock."""
+    def enrol(self, *, polling: bool = True) -> None:
+        """What a Lane does at its start: the Site has its row, the poll record its partitions, the clock is noted, and whoever waits
+        because our own guard refused an address is looked at again.  `polling` False: the kill switch is set, and whoever explains says so.
+        """
         with self._database.connection() as connection:
-            _SQL.enrol(connection, site=self.site)
+            _SQL.enrol(connection, site=self.site, switched_off=not polling)
+            _SQL.judge_addresses_anew(connection, site=self.site, reason=NOT_PUBLIC)
             self._keep_house(connection)
 
     def keep_house(self) -> None:
-        """What each Lane does once a minute: the clock seen, the poll record's next partitions made."""
+        """What each Lane does once a minute: it says that it lives, notes the clock, makes the poll record's next partitions."""
         with self._database.connection() as connection:
+            _SQL.see_lane(connection, site=self.site)
             self._keep_house(connection)
 
     def _keep_house(self, connection: Connection) -> None:
@@ -212,10 +216,16 @@ class PollStore:
 
     def move_buckets(self, host_id: int, address: str, sent_at: datetime, token: UUID) -> datetime | None:
         """A request that is written late moves the buckets it spends first.  Returns when it may be written: at `sent_at`, or later where
-        another host of the address took the slot meanwhile; None: not any more, its lease has ended or its host was told to wait."""
+        another host of the address took the slot meanwhile (more than LATE_WAIT later: nothing was moved, ask again then); None: not any more, its lease has ended or its host was told to wait."""
         with self._database.connection() as connection:
             place: datetime | None = _SQL.move_buckets(
-                connection, host_id=host_id, address=address, sent_at=sent_at, token=token, address_pace=ADDRESS_PACE
+                connection,
+                host_id=host_id,
+                address=address,
+                sent_at=sent_at,
+                token=token,
+                address_pace=ADDRESS_PACE,
+                patience=LATE_WAIT,
             )
             return place
 

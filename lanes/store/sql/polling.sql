@@ -1,8 +1,22 @@
 -- What a Lane says to the database.  The decisions themselves are the functions of rules/.
 
--- name: enrol(site)!
--- A Site's row of shared facts.
-INSERT INTO lanes.lanes (site) VALUES (:site) ON CONFLICT DO NOTHING;
+-- name: enrol(site, switched_off)!
+-- A Site's row of shared facts, and whether the Lane that starts now polls at all.
+INSERT INTO lanes.lanes AS l (site, seen_at, switched_off) VALUES (:site, lanes.now(), :switched_off)
+ON CONFLICT (site) DO UPDATE SET seen_at = EXCLUDED.seen_at, switched_off = EXCLUDED.switched_off;
+
+-- name: judge_addresses_anew(site, reason)!
+-- A Lane that starts may allow other networks than the last: whoever waits for our own guard is looked at again.
+WITH lifted AS (
+    UPDATE lanes.series SET not_before = NULL, not_before_reason = NULL, next_check_at = lanes.now()
+    WHERE site = :site AND not_before > lanes.now() AND starts_with(not_before_reason, :reason) AND tier = 'poll'
+    RETURNING queue_host_id
+)
+UPDATE lanes.hosts SET ready_at = least(ready_at, lanes.now()) WHERE id IN (SELECT queue_host_id FROM lifted);
+
+-- name: see_lane(site)!
+-- Its Lane is alive.
+UPDATE lanes.lanes SET seen_at = lanes.now() WHERE site = :site;
 
 -- name: claim(site, rest, lease, machine, address_pace, after)^
 -- One Series for one idle slot.
@@ -66,7 +80,7 @@ SELECT id FROM made UNION ALL SELECT id FROM lanes.hosts WHERE name = :host LIMI
 -- name: follow_feed$
 -- A web page named its feed: its Series follows that from now on; whether the lease still held.
 WITH followed AS MATERIALIZED (
-    SELECT lanes.follow_feed(:series_id, :token, :hosts, :host_sents, :url, :feed_host_id) AS held
+    SELECT lanes.follow_feed(:series_id, :token, :claimed_at, :hosts, :host_sents, :url, :feed_host_id) AS held
 )
 SELECT held FROM followed, lanes.record(
     :series_id, :token, :claimed_at, :site, :machine, :trigger, :address_pace, :hops, held, 'feed found', 'the page names its feed');
@@ -79,9 +93,9 @@ SELECT lanes.take_address(:host_id, :address, :token, :address_pace);
 -- The next hop's host, its buckets spent as a claim spends them.
 SELECT * FROM lanes.enter(:site, :host, :series_id, :token, :lease_until, :address_pace);
 
--- name: move_buckets(host_id, address, sent_at, token, address_pace)$
+-- name: move_buckets(host_id, address, sent_at, token, address_pace, patience)$
 -- A request written late moves its buckets first; when it may be written.
-SELECT lanes.sent(:host_id, :address, :sent_at, :token, :address_pace);
+SELECT lanes.sent(:host_id, :address, :sent_at, :token, :address_pace, :patience);
 
 -- name: see_clock()$
 -- What each Lane does at start and once a minute.

@@ -26,10 +26,17 @@ CREATE FUNCTION lanes.settle(
 DECLARE
     t      CONSTANT timestamptz := lanes.now();
     v_held boolean := lanes.hold(p_series, p_token, p_hosts);
+    v_back CONSTANT interval := lanes.gone_back(p_series, p_claimed_at, t);
     v_url  text := p_url;
     v_home bigint;
     h      lanes.hosts;
 BEGIN
+    IF v_back <> '0' THEN
+        p_next_check_at := p_next_check_at - v_back;
+        p_series_wait_until := p_series_wait_until - v_back;
+        p_host_wait_until := p_host_wait_until - v_back;
+        p_sents := lanes.all_back(p_sents, v_back);
+    END IF;
     IF v_held THEN
         IF p_url IS NOT NULL AND EXISTS (
             SELECT FROM lanes.series o JOIN lanes.series s ON s.id = p_series AND o.site = s.site
@@ -96,10 +103,17 @@ BEGIN
     RETURN v_held;
 END $$;
 
--- By how much the clock went back while a Poll was in hand (0: it did not): every instant that the Poll brings is from before.
+-- By how much the rows were shifted back while a Poll was in hand (0: they were not, or not yet): every instant that the Poll brings is
+-- from before.  Its stamp was shifted with the rows; where another claim has stamped the Series since, that is near enough.
 CREATE FUNCTION lanes.gone_back(p_series bigint, p_claimed_at timestamptz, t timestamptz) RETURNS interval LANGUAGE sql STABLE AS $$
-    SELECT CASE WHEN p_claimed_at <= t + interval '5 seconds' THEN interval '0'
-                ELSE p_claimed_at - least(t, (SELECT latest_checked_at FROM lanes.series WHERE id = p_series)) END
+    SELECT CASE
+        WHEN p_claimed_at <= t + interval '5 seconds' OR (SELECT latest_seen FROM lanes.clock) > t + interval '5 seconds' THEN interval '0'
+        ELSE p_claimed_at - least(t, greatest(t - interval '1 hour', (SELECT latest_checked_at FROM lanes.series WHERE id = p_series)))
+    END
+$$;
+
+CREATE FUNCTION lanes.all_back(p_instants timestamptz[], p_back interval) RETURNS timestamptz[] LANGUAGE sql IMMUTABLE AS $$
+    SELECT array(SELECT x - p_back FROM unnest(p_instants) WITH ORDINALITY AS u (x, n) ORDER BY n)
 $$;
 
 -- Ends a Poll's visit to a host (whose row is held, and may have been changed in h): its bucket moves to the last request's own instant,
@@ -174,8 +188,8 @@ CREATE FUNCTION lanes.put_back(
 DECLARE
     t      CONSTANT timestamptz := lanes.now();
     v_held boolean := lanes.hold(p_series, p_token, p_hosts || p_queue_host);
+    v_back CONSTANT interval := lanes.gone_back(p_series, p_claimed_at, t);
     v_queue bigint;
-    v_back  CONSTANT interval := lanes.gone_back(p_series, p_claimed_at, t);
 BEGIN
     IF v_held THEN
         UPDATE lanes.series s SET
@@ -190,7 +204,7 @@ BEGIN
         WHERE s.id = p_series
         RETURNING s.queue_host_id INTO v_queue;
     END IF;
-    PERFORM lanes.let_all_go(p_token, p_hosts, ARRAY(SELECT x - v_back FROM unnest(p_sents) WITH ORDINALITY AS u (x, n) ORDER BY n));
+    PERFORM lanes.let_all_go(p_token, p_hosts, lanes.all_back(p_sents, v_back));
     IF v_queue <> ALL (p_hosts) THEN
         PERFORM lanes.let_all_go(p_token, ARRAY[v_queue], ARRAY[NULL::timestamptz]);
     END IF;
@@ -200,11 +214,12 @@ END $$;
 -- A web page named its feed: the Series follows that URL from now on and is due at once.  Where the feed is followed already, that Series
 -- takes over the Bookmarks and this one retires.  Whether the lease still held.
 CREATE FUNCTION lanes.follow_feed(
-    p_series bigint, p_token uuid, p_hosts bigint[], p_sents timestamptz[], p_url text, p_host bigint
+    p_series bigint, p_token uuid, p_claimed_at timestamptz, p_hosts bigint[], p_sents timestamptz[], p_url text, p_host bigint
 ) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     t       CONSTANT timestamptz := lanes.now();
     v_held  boolean := lanes.hold(p_series, p_token, p_hosts || p_host);
+    v_back  CONSTANT interval := lanes.gone_back(p_series, p_claimed_at, t);
     v_other lanes.series;
 BEGIN
     IF v_held THEN
@@ -232,7 +247,7 @@ BEGIN
             retry_reason = CASE WHEN v_other.id IS NULL THEN 'its page named this feed' END
         WHERE s.id = p_series;
     END IF;
-    PERFORM lanes.let_all_go(p_token, p_hosts, p_sents);
+    PERFORM lanes.let_all_go(p_token, p_hosts, lanes.all_back(p_sents, v_back));
     IF p_host <> ALL (p_hosts) THEN
         PERFORM lanes.let_all_go(p_token, ARRAY[p_host], ARRAY[NULL::timestamptz]);
     END IF;
@@ -265,11 +280,13 @@ DECLARE
     t      CONSTANT timestamptz := lanes.now();
     h      lanes.hosts;
     v_next timestamptz;
+    v_ends timestamptz;
 BEGIN
     INSERT INTO lanes.hosts (site, name, ready_at) VALUES (p_site, p_name, 'infinity') ON CONFLICT DO NOTHING;
     SELECT * INTO h FROM lanes.hosts WHERE name = p_name FOR NO KEY UPDATE;
     host_id := h.id; address := h.address; pace := h.pace; interval_in_force := lanes.pace_of(h); backoffs := h.backoffs; latency := h.latency;
-    IF NOT EXISTS (SELECT FROM lanes.series WHERE id = p_series AND lease_token = p_token AND lease_until > t) THEN
+    SELECT least(lease_until, p_lease_until) INTO v_ends FROM lanes.series WHERE id = p_series AND lease_token = p_token AND lease_until > t;
+    IF NOT FOUND THEN
         wait := interval '1 minute'; reason := 'its lease has ended';
     ELSIF h.busy_token IS DISTINCT FROM p_token AND h.busy_until > t THEN
         -- Its holder frees it long before its lease ends: ask again in a second.
@@ -282,8 +299,8 @@ BEGIN
         IF v_next > t THEN wait := v_next - t; reason := 'the interval of its address'; END IF;
     END IF;
     IF wait IS NULL THEN
-        UPDATE lanes.hosts SET next_at = t + lanes.pace_of(h), sent_at = t, busy_until = p_lease_until, busy_token = p_token,
-            ready_at = greatest(ready_at, p_lease_until)
+        UPDATE lanes.hosts SET next_at = t + lanes.pace_of(h), sent_at = t, busy_until = v_ends, busy_token = p_token,
+            ready_at = greatest(ready_at, v_ends)
         WHERE id = h.id;
         UPDATE lanes.addresses SET next_at = t + p_address_pace, used_at = t, used_by = p_token WHERE address = h.bucket;
     END IF;
@@ -291,10 +308,11 @@ BEGIN
 END $$;
 
 -- A request that is written late moves the buckets it spends to its own instant first (DESIGN 4, Sent); only ever later.  Returns when
--- it may be written: where another lease took the address's slot meanwhile, that is the next free one; null: not any more, because the
--- lease has ended, its host is another's, or was told to wait.
-CREATE FUNCTION lanes.sent(p_host bigint, p_address inet, p_sent_at timestamptz, p_token uuid, p_pace interval) RETURNS timestamptz
-LANGUAGE plpgsql AS $$
+-- it may be written: where another lease took the address's slot meanwhile, that is the next free one, which is spent only where it comes
+-- within p_patience; null: not any more, because the lease has ended, its host is another's, or was told to wait.
+CREATE FUNCTION lanes.sent(
+    p_host bigint, p_address inet, p_sent_at timestamptz, p_token uuid, p_pace interval, p_patience interval
+) RETURNS timestamptz LANGUAGE plpgsql AS $$
 DECLARE
     v_bucket CONSTANT inet := lanes.bucket(p_address);
     t        CONSTANT timestamptz := lanes.now();
@@ -306,6 +324,7 @@ BEGIN
     PERFORM lanes.make_address(v_bucket, t);
     SELECT * INTO a FROM lanes.addresses WHERE address = v_bucket;
     IF a.used_by IS DISTINCT FROM p_token THEN v_place := greatest(v_place, a.next_at); END IF;
+    IF v_place - p_sent_at > p_patience THEN RETURN v_place; END IF;
     UPDATE lanes.addresses SET next_at = greatest(next_at, v_place + p_pace), used_at = v_place, used_by = p_token WHERE address = v_bucket;
     UPDATE lanes.hosts h SET sent_at = greatest(h.sent_at, v_place), next_at = greatest(h.next_at, v_place + lanes.pace_of(h))
     WHERE h.id = p_host;
