@@ -21,13 +21,13 @@ from psycopg.rows import namedtuple_row
 from psycopg.types.datetime import TimestamptzLoader
 
 from lanes.core.schedule import INITIAL
-from lanes.fetch.guard import Guard
+from lanes.fetch.guard import Guard, Resolver
 from lanes.fetch.http import Http
 from lanes.fetch.limits import LIMITS, Limits
 from lanes.lane import LEASE, Lane
 from lanes.metrics import LaneMetrics
 from lanes.poll import Poller
-from lanes.sites import by_name
+from lanes.sites import FEEDS, Site
 from lanes.store.audit import audit
 from lanes.store.following import FollowStore, Wanted
 from lanes.store.polls import PollStore
@@ -147,16 +147,26 @@ class Owner:
 class LaneAtWork(Owner):
     """One Lane of `feeds` on one machine, and the rows it works on."""
 
-    def __init__(self, net: Smallnet, url: str, machine: str, limits: Limits, *, slots: int = 16) -> None:
+    def __init__(
+        self,
+        net: Smallnet,
+        url: str,
+        machine: str,
+        limits: Limits,
+        *,
+        slots: int = 16,
+        site: Site = FEEDS,
+        resolver: Resolver | None = None,
+    ) -> None:
         super().__init__(url)
         self.database = Database(url, application=machine)
-        site = by_name("feeds")
         self._owner = FollowStore(self.database)
         store = PollStore(self.database, site.name, machine)
         store.enrol()
-        self.http = Http(AGENT, Guard([str(ALLOWED)], net.resolver), limits=limits)
+        self.http = Http(AGENT, Guard([str(ALLOWED)], resolver or net.resolver), limits=limits)
         poller = Poller(site, store, self.http, LEASE)
-        self.lane = Lane(site, store, poller, LaneMetrics(site.name, slots), slots=slots)
+        self.metrics = LaneMetrics(site.name, slots)
+        self.lane = Lane(site, store, poller, self.metrics, slots=slots)
 
     def close(self) -> None:
         self.lane.stop()
@@ -224,11 +234,11 @@ MakeLane = Callable[..., LaneAtWork]
 
 @pytest.fixture
 def make_lane(net: Smallnet, database_url: str) -> Iterator[MakeLane]:
-    """Makes a Lane on a machine of a name, all on the test's one database: `make_lane("machine-2")`."""
+    """Makes a Lane on a machine of a name, all on the test's one database: `make_lane("machine-2")`; more as of LaneAtWork."""
     with ExitStack() as stack:
 
-        def make(machine: str = "machine-1", limits: Limits = LIMITS, *, slots: int = 16) -> LaneAtWork:
-            made = LaneAtWork(net, database_url, machine, limits, slots=slots)
+        def make(machine: str = "machine-1", limits: Limits = LIMITS, **more: Any) -> LaneAtWork:
+            made = LaneAtWork(net, database_url, machine, limits, **more)
             stack.callback(made.close)
             return made
 

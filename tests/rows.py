@@ -181,8 +181,10 @@ def trail(claim: Claim, *further_hosts: int) -> Trail:
 
 
 def bucket_of(address: str) -> str:
-    """The bucket of an address: an IPv4 address by itself, an IPv6 address by its /64 (DESIGN 2)."""
+    """The bucket of an address: an IPv4 address by itself (behind NAT64 too), an IPv6 address by its /64 (DESIGN 2)."""
     parsed = ipaddress.ip_address(address)
+    if parsed in ipaddress.ip_network("64:ff9b::/96"):
+        parsed = ipaddress.ip_address(int(parsed) & 0xFFFF_FFFF)
     return str(ipaddress.ip_network((parsed, 64 if parsed.version == 6 else 32), strict=False))
 
 
