@@ -21,12 +21,15 @@ help:
 # The environment of var/lanes.env, where the one that `make` was called with wins.
 run: .venv/.all
 	@mkdir -p var/log; \
+	if running=$$($(BIN)/supervisorctl -c supervisord.conf pid 2> /dev/null) && [ "$$running" -gt 0 ] 2> /dev/null; then \
+		echo "Lanes runs here already (pid $$running). Stop it with:  $(BIN)/supervisorctl shutdown" >&2; exit 2; \
+	fi; \
 	given=$$(export -p); if [ -f var/lanes.env ]; then set -a; . ./var/lanes.env; set +a; eval "$$given"; fi; \
 	if [ -z "$$LANES_CONTACT" ] && [ -t 0 ]; then \
 		echo "Every request names an e-mail or web address at which a site's owner can reach you."; \
 		printf "Your contact address: "; read -r LANES_CONTACT; export LANES_CONTACT; \
 		$(BIN)/python -m lanes.settings > /dev/null || exit 2; \
-		(umask 077; echo "LANES_CONTACT='$$LANES_CONTACT'" >> var/lanes.env); \
+		(umask 077; printf "LANES_CONTACT='%s'\n" "$$(printf %s "$$LANES_CONTACT" | sed "s/'/'\\\\''/g")" >> var/lanes.env); \
 	elif [ -z "$$LANES_CONTACT" ]; then \
 		echo "Nothing is polled without a contact address. Give yours:  LANES_CONTACT=you@example.org make run" >&2; exit 2; \
 	fi; \
@@ -38,8 +41,8 @@ run: .venv/.all
 	echo "  $(BIN)/lanes add URL           follow a Series"; \
 	echo "  $(BIN)/lanes status            how things are"; \
 	echo "  $(BIN)/supervisorctl status    the processes"; \
-	echo "Ctrl-C here stops everything."; \
-	exec $(BIN)/supervisord --nodaemon --configuration supervisord.conf --user "$$(id -u)"
+	echo "Ctrl-C here stops everything. If this terminal is closed, the processes start anew and go on."; \
+	exec $(BIN)/supervisord --nodaemon --silent --configuration supervisord.conf --user "$$(id -u)"
 
 demo: .venv/.test
 	@exec $(BIN)/lanes demo

@@ -21,7 +21,7 @@ from lanes.store.polls import Claimed, Nothing, PollStore
 from lanes.store.pool import Database
 
 LEASE = timedelta(hours=10)
-WARM, COUNTED = 200, 2000
+WARM, COUNTED = 200, 1_500
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def _measured(admin: str, shape: Shape) -> tuple[float, float, float, int]:
         with psycopg.connect(url, autocommit=True) as connection:
             if shape.closed:
                 connection.execute(
-                    "UPDATE lanes.hosts SET next_at = lanes.now() + '1 hour', ready_at = lanes.now() - '2 hours' "
+                    "UPDATE lanes.hosts SET next_at = lanes.now() + interval '1 hour', ready_at = lanes.now() - interval '2 hours' "
                     "WHERE id = (SELECT min(id) FROM lanes.hosts)"
                 )
             connection.execute("VACUUM ANALYZE")

@@ -265,18 +265,27 @@ def _poll(lane: Lane, store: PollStore, database: Database, settings: Settings, 
     if not settings.poll_enabled:
         log.warning("polling is switched off by LANES_POLL_ENABLED (or LATEST_CHAPTER_POLL_ENABLED)")
         metrics.switched_off()
-        while not lane.sleep(LONGEST_SLEEP):
-            pass
-        return
     while not lane.stopping:
         try:
-            store.enrol()
+            store.enrol(polling=settings.poll_enabled)
             break
         except DatabaseAway as away:
             log.warning("this Lane waits for Postgres cause=%s", away)
             lane.sleep(AWAY_LONGEST)
-    bell = database.bell(f"lanes_{store.site}")
-    try:
-        lane.run(bell)
-    finally:
-        bell.close()
+    if settings.poll_enabled:
+        bell = database.bell(f"lanes_{store.site}")
+        try:
+            lane.run(bell)
+        finally:
+            bell.close()
+    else:
+        _stand_by(lane, store)
+
+
+def _stand_by(lane: Lane, store: PollStore) -> None:
+    """The kill switch is set: claims nothing, and says once a minute that it lives."""
+    while not lane.sleep(HOUSEKEEPING):
+        try:
+            store.keep_house()
+        except DatabaseAway as away:
+            log.warning("this Lane waits for Postgres cause=%s", away)

@@ -53,6 +53,8 @@ CREATE TABLE lanes.lanes (
     refused_since  timestamptz,
     refusals       lanes.number_of NOT NULL DEFAULT 0,
     paused_at      timestamptz,
+    seen_at        timestamptz,                               -- when its Lane last kept house, once a minute
+    switched_off   boolean NOT NULL DEFAULT false,            -- the Lane started last has the kill switch set: for whoever explains
     owner_gap      lanes.duration, -- the owner's word, can only slow
     browser_asleep boolean NOT NULL DEFAULT false
 ) WITH (fillfactor = 50);

@@ -112,6 +112,8 @@ class Judgement:
     moved_to: str | None = None
 
 
+NOT_PUBLIC = "not a public address"
+"""How the reason of a wait begins that our own guard laid."""
 LONGEST_VALIDATOR = 1_024
 """Characters of an ETag or Last-Modified that is kept: servers refuse requests whose header is much longer."""
 _WRITABLE = re.compile(r"[\t\x20-\x7e\x80-\xff]+")
@@ -144,7 +146,9 @@ def judge(answer: Answer, reading: Reading | None, claim: Claim, now: datetime) 
             signal = Signal.TROUBLED if trouble in _HOST_TROUBLES else Signal.SILENT
             return Judgement(Failed(f"{trouble}: {detail}", reread=trouble in _UNREADABLE), signal)
         case Forbidden(address=address):
-            return Judgement(Blocked(f"{address} is not a public address"), Signal.SILENT)
+            return Judgement(
+                Blocked(f"{NOT_PUBLIC}: {address} (LANES_ALLOW_NETWORKS lets more through)"), Signal.SILENT
+            )
         case Postponed():
             return Judgement(PutBack(answer.reason, answer.wait, answer.address, answer.resume), Signal.SILENT)
         case _:

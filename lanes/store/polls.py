@@ -216,7 +216,8 @@ class PollStore:
 
     def move_buckets(self, host_id: int, address: str, sent_at: datetime, token: UUID) -> datetime | None:
         """A request that is written late moves the buckets it spends first.  Returns when it may be written: at `sent_at`, or later where
-        another host of the address took the slot meanwhile (more than LATE_WAIT later: nothing was moved, ask again then); None: not any more, its lease has ended or its host was told to wait."""
+        another host of the address took the slot meanwhile (more than LATE_WAIT later: nothing was moved); None: not any more, its lease
+        has ended or its host was told to wait."""
         with self._database.connection() as connection:
             place: datetime | None = _SQL.move_buckets(
                 connection,
