@@ -41,7 +41,7 @@ run: .venv/.all
 	echo "  $(BIN)/lanes add URL           follow a Series"; \
 	echo "  $(BIN)/lanes status            how things are"; \
 	echo "  $(BIN)/supervisorctl status    the processes"; \
-	echo "Ctrl-C here stops everything. If this terminal is closed, the processes start anew and go on."; \
+	echo "Ctrl-C here stops everything. If this terminal is closed they go on; $(BIN)/supervisorctl shutdown stops them."; \
 	exec $(BIN)/supervisord --nodaemon --silent --configuration supervisord.conf --user "$$(id -u)"
 
 demo: .venv/.test
