@@ -128,6 +128,10 @@ def away_is_one_error() -> Iterator[None]:
         yield
     except _REPLACED as error:
         raise SchemaReplaced(str(error)) from error
+    except psycopg.errors.InternalError_ as error:
+        if "cache lookup failed" not in str(error):
+            raise
+        raise SchemaReplaced(str(error)) from error  # dropped in the middle of a call
     except (
         psycopg.OperationalError,
         psycopg.InterfaceError,
