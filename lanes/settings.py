@@ -294,7 +294,7 @@ def _refused(environ: Mapping[str, str]) -> list[str]:
                 f"{name} no longer exists: remove it. Pace lives in the registry (lanes/sites), not in the environment."
             )
         elif name.startswith("LANES_") and name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
             remedy = f"did you mean {near[0]}?" if near else "remove it; deploy/lanes.env.example lists all settings."
             problems.append(f"{name} is not a setting of Lanes: {remedy}")
     return problems

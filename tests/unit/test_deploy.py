@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 import configparser
 import re
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
+from lanes.cli.parser import build
 from lanes.settings import PROCESS_NUMBERS, TABLE, Settings
 from lanes.sites import SITES
 
@@ -20,6 +23,13 @@ def read_config(name: str) -> configparser.RawConfigParser:
     config = configparser.RawConfigParser(inline_comment_prefixes=(";",), strict=True)
     config.read_string((ROOT / name).read_text(encoding="utf-8"))
     return config
+
+
+def commands() -> Collection[str]:
+    """What may follow the word lanes."""
+    (found,) = (action.choices for action in build()._actions if isinstance(action, argparse._SubParsersAction))
+    assert found
+    return found
 
 
 def programs() -> dict[str, dict[str, str]]:
@@ -38,6 +48,13 @@ def test_the_example_environment_holds_every_setting_with_its_default_and_its_wo
     ]
     words = " ".join(line.removeprefix("#").strip() for line in text.splitlines())
     assert [setting.name for setting in TABLE if setting.help not in words] == []
+
+
+def test_the_example_environment_names_no_command_that_does_not_exist() -> None:
+    text = (ROOT / "deploy/lanes.env.example").read_text(encoding="utf-8")
+    named = set(re.findall(r"`lanes ([a-z]+)", text))
+    assert "postgres" in named
+    assert named <= set(commands())
 
 
 def test_supervisord_runs_one_lane_for_each_registered_site() -> None:

@@ -64,6 +64,13 @@ def test_all_problems_are_told_at_once_each_with_its_variable() -> None:
     assert "did you mean LANES_FETCH_SLOTS?" in told[0]
 
 
+def test_only_a_name_that_is_really_near_is_suggested() -> None:
+    near, far = problems(LANES_CONTCAT="you@example.org", LANES_CONTEXT_SIZE="1")
+    assert "did you mean" not in far
+    assert "lanes.env.example" in far
+    assert "did you mean LANES_CONTACT?" in near
+
+
 @pytest.mark.parametrize("word", ["COOLDOWN", "BROWSER_COOLDOWN", "INTERVAL", "BATCH", "STAGGER"])
 def test_a_deleted_pace_variable_is_refused_by_name(word: str) -> None:
     """CASES B17"""
