@@ -138,7 +138,7 @@ class FollowStore:
         return found
 
     def find(self, word: str) -> Named:
-        """The Series of this key or this URL.  Raises UnknownSeries."""
+        """The Series of this key or this URL, be it one that it had before it moved or its feed was found.  Raises UnknownSeries."""
         with self._database.connection() as connection:
             return _find(connection, word)
 
@@ -199,6 +199,9 @@ class FollowStore:
 
 def _find(connection: Connection, word: str) -> Named:
     row = _SQL.find(connection, word=word)
+    if row is None:
+        for moved in _SQL.moved_from(connection, urls=[word]):
+            row = _SQL.find(connection, word=moved.url)
     if row is None:
         raise UnknownSeries(word)
     return _named(row)

@@ -234,6 +234,25 @@ def test_the_web_page_by_which_a_feed_was_found_is_followed_already(following: F
     assert (again.was, again.series.url) == (Was.FOLLOWED, "http://a.test/feed")
 
 
+def test_a_series_is_found_by_the_web_page_that_named_its_feed(following: FollowStore, database_url: str) -> None:
+    following.follow([wanted("http://a.test/")])
+    with psycopg.connect(database_url) as connection:
+        connection.execute("UPDATE lanes.series SET old_url = url, url = 'http://a.test/feed'")
+    assert following.find("http://a.test/").url == "http://a.test/feed"
+    assert following.pause("http://a.test/")[1]
+    with pytest.raises(UnknownSeries):
+        following.find("http://a.test/other")
+
+
+def test_a_url_that_is_followed_itself_is_found_before_one_that_had_it_once(
+    following: FollowStore, database_url: str
+) -> None:
+    following.follow([wanted("http://b.test/"), wanted()])
+    with psycopg.connect(database_url) as connection:
+        connection.execute("UPDATE lanes.series SET old_url = %s WHERE key = 'b-test'", (URL,))
+    assert following.find(URL).key == "a-test"
+
+
 def test_an_import_is_committed_batch_by_batch_in_the_order_of_hosts(
     following: FollowStore, database: Database
 ) -> None:
