@@ -7,19 +7,20 @@ a traceback.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
 
-from lanes.cli.parser import AWAY, FAILED, STOPPED, UNKNOWN, USAGE, build
+from lanes.cli.parser import AWAY, FAILED, STOPPED, UNKNOWN, USAGE, NotMeant, parse
 from lanes.errors import BadUrl, DatabaseAway, LanesError, SettingsError, StoreError, UnknownSeries, UnknownSite
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; its exit code.  A wrong argument or --help ends in SystemExit, as argparse does it."""
-    asked = build().parse_args(argv)
+    asked = parse(argv)
     module, _, name = asked.run.partition(":")
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a title in a script that the terminal cannot show
@@ -28,6 +29,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except LanesError as error:
         sys.stderr.write(f"lanes {asked.command}: {_told(error)}\n")
+        if getattr(asked, "json", False):
+            print(json.dumps({"error": _told(error)}, ensure_ascii=False))
         return _code(error)
     except KeyboardInterrupt:
         return STOPPED
@@ -49,7 +52,7 @@ def _code(error: LanesError) -> int:
             return AWAY
         case UnknownSeries() | UnknownSite():
             return UNKNOWN
-        case SettingsError() | BadUrl() | StoreError():
+        case SettingsError() | BadUrl() | StoreError() | NotMeant():
             return USAGE
         case _:
             return FAILED

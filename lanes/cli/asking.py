@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from lanes.cli.door import Store, open_store, word
-from lanes.cli.parser import DONE, UNKNOWN
-from lanes.cli.words import counted, duration, print_json, print_table, relative, size, until
-from lanes.core.urls import shown
-from lanes.errors import UnknownSeries
+from lanes.cli.door import Store, each_key, open_store, word
+from lanes.cli.parser import DONE
+from lanes.cli.words import counted, duration, masked, print_json, print_table, relative, size, until
 from lanes.sites import SITES, by_name
 from lanes.store.asking import Attempt, ChapterFound, LaneState, Listed, Totals
 
-STALLED = timedelta(minutes=3)  # each Lane notes the clock once a minute
+SILENT = timedelta(minutes=3)  # a Lane says once a minute that it lives
 
 
 def series(asked: Namespace) -> int:
@@ -37,11 +33,12 @@ def series(asked: Namespace) -> int:
                 relative(each.newest_at, each.standing.now),
                 relative(each.checked_at, each.standing.now),
                 _state(each),
-                each.url if asked.whole_urls else shown(each.url),
+                each.url if asked.whole_urls else masked(each.url),
             )
             for each in found
         ),
-        give=(0, 1, 5, 6),
+        cut=("TITLE", "STATE"),
+        drop=(*(() if asked.whole_urls else ("URL",)), "CHECKED", "NEWEST", "CHAPTERS"),
     )
     print(counted(len(found), "Series"))
     return DONE
@@ -60,7 +57,7 @@ def _series_row(each: Listed, *, whole: bool) -> dict[str, object]:
         "site": each.site,
         "host": each.host,
         "title": each.title,
-        "url": each.url if whole else shown(each.url),
+        "url": each.url if whole else masked(each.url),
         "home": each.home,
         "tier": standing.tier,
         "lifecycle": standing.lifecycle,
@@ -93,7 +90,7 @@ def chapters(asked: Namespace) -> int:
         print_json(found)
         return DONE
     rows = ((_published(each, now), each.series or each.key, each.title, each.url or "") for each in found)
-    print_table(("PUBLISHED", "SERIES", "CHAPTER", "LINK"), rows, give=(1, 2, 3))
+    print_table(("PUBLISHED", "SERIES", "CHAPTER", "LINK"), rows, cut=("SERIES", "CHAPTER"), drop=("LINK",))
     return DONE
 
 
@@ -128,7 +125,8 @@ def polls(asked: Namespace) -> int:
             )
             for each in found
         ),
-        give=(1, 2, 9),
+        cut=("HOST", "DETAIL"),
+        drop=("BYTES", "TRIGGER", "TOOK", "HOST"),
     )
     return DONE
 
@@ -143,41 +141,26 @@ def _series_id(store: Store, key: str | None) -> int | None:
 
 def why(asked: Namespace) -> int:
     """Why Series are not being polled."""
-    code = DONE
     with open_store() as store:
-        keys = []
-        for key in asked.keys:
-            try:
-                keys.append(store.following.find(word(key)).key)
-            except UnknownSeries as error:
-                if len(asked.keys) == 1:
-                    raise
-                sys.stderr.write(f"lanes why: {error}\n")
-                code = UNKNOWN
-        reasons(store, keys, json=asked.json)
+        found, missed, code = each_key("why", asked.keys, lambda key: store.asking.one(store.following.find(key).key))
+    if asked.json:
+        print_json([*map(reason, found), *missed])
+        return code
+    for each in found:
+        print(f"{each.key}: {each.why.reason}{until(each.why.until, each.standing.now)}")
     return code
 
 
-def reasons(store: Store, keys: Iterable[str], *, json: bool) -> None:
-    """One line, or one object, for each Series: the reason and its instant."""
-    found = [store.asking.one(key) for key in keys]
-    if json:
-        print_json(
-            [
-                {
-                    "key": each.key,
-                    "why": each.why.reason,
-                    "until": each.why.until,
-                    "held": each.why.held,
-                    "due": each.standing.due,
-                    "due_at": each.standing.due_at,
-                }
-                for each in found
-            ]
-        )
-        return
-    for each in found:
-        print(f"{each.key}: {each.why.reason}{until(each.why.until, each.standing.now)}")
+def reason(each: Listed) -> dict[str, object]:
+    """Why it is not polled just now, for a program."""
+    return {
+        "key": each.key,
+        "why": each.why.reason,
+        "until": each.why.until,
+        "held": each.why.held,
+        "due": each.standing.due,
+        "due_at": each.standing.due_at,
+    }
 
 
 def status(asked: Namespace) -> int:
@@ -187,7 +170,8 @@ def status(asked: Namespace) -> int:
         totals = store.asking.totals()
         polling = store.settings.poll_enabled
     if asked.json:
-        rows = [{"state": _lane_state(lane, totals, polling=polling), **_flat(lane)} for lane in lanes]
+        rows = [{"state": _lane_state(lane, totals.now, polling=polling), **_flat(lane)} for lane in lanes]
+        polling = polling and not any(lane.switched_off for lane in lanes)
         print_json({"polling": polling, "lanes": rows, "totals": totals})
         return DONE
     print_table(
@@ -202,11 +186,11 @@ def status(asked: Namespace) -> int:
                 lane.in_hand,
                 lane.hosts,
                 relative(lane.polled_at, totals.now),
-                _lane_state(lane, totals, polling=polling),
+                _lane_state(lane, totals.now, polling=polling),
             )
             for lane in lanes
         ),
-        give=(8,),
+        drop=("HOSTS", "IN HAND", "LAST POLL", "ELIGIBLE"),
     )
     print()
     for line in _totals_told(totals):
@@ -214,15 +198,23 @@ def status(asked: Namespace) -> int:
     return DONE
 
 
-def _lane_state(lane: LaneState, totals: Totals, *, polling: bool) -> str:
+def lane_is_silent(lane: LaneState, now: datetime) -> bool:
+    """Whether its Lane does not run, by its own word."""
+    return lane.seen_at is None or now - lane.seen_at > SILENT
+
+
+def _lane_state(lane: LaneState, now: datetime, *, polling: bool) -> str:
     if not polling:
         return "polling is switched off in this environment"
+    if lane.switched_off and not lane_is_silent(lane, now):
+        return "polling is switched off"
     if lane.paused_at is not None:
-        return f"paused {relative(lane.paused_at, totals.now)}"
+        return f"paused {relative(lane.paused_at, now)}"
     if lane.refused_until is not None:
-        return f"refused by its Site{until(lane.refused_until, totals.now)}"
-    if totals.lane_seen_at is None or totals.now - totals.lane_seen_at > STALLED:
-        return "not running: `make run` starts it"
+        return f"refused by its Site{until(lane.refused_until, now)}"
+    if lane_is_silent(lane, now):
+        seen = f" (last seen {relative(lane.seen_at, now)})" if lane.seen_at else ""
+        return f"not running{seen}: `make run` starts it"
     if lane.in_hand:
         return f"polling {lane.in_hand}"
     return "its due Series wait their turn" if lane.gauges.due else "idle: nothing is due"
@@ -243,17 +235,17 @@ def _flat(lane: LaneState) -> dict[str, object]:
         "paused_at": lane.paused_at,
         "refused_until": lane.refused_until,
         "polled_at": lane.polled_at,
+        "seen_at": lane.seen_at,
+        "switched_off": lane.switched_off,
     }
 
 
 def _totals_told(totals: Totals) -> tuple[str, ...]:
     return (
         f"{counted(totals.series, 'Series')}, {totals.bookmarked:,} bookmarked: {totals.never_checked:,} never checked, "
-        f"{totals.pending:,} pending, {totals.failing:,} failing, {totals.paused:,} paused, {totals.retired:,} retired",
+        f"{totals.pending:,} pending, {totals.waiting:,} waiting, {totals.failing:,} failing, {totals.paused:,} paused, "
+        f"{totals.retired:,} retired",
         f"{counted(totals.chapters, 'Chapter')} in {size(totals.database_bytes)} of Postgres {totals.postgres}",
-        f"A Lane was last seen {relative(totals.lane_seen_at, totals.now)}."
-        if totals.lane_seen_at
-        else "No Lane has run here yet.",
     )
 
 

@@ -25,12 +25,13 @@ import lanes
 from lanes.cli.door import Store, open_store
 from lanes.cli.importing import follow_file
 from lanes.cli.parser import DONE
-from lanes.cli.words import clean, counted
+from lanes.cli.words import clean, counted, until
 from lanes.errors import DatabaseAway, LanesError
-from lanes.store.asking import ChapterFound
+from lanes.store.asking import ChapterFound, Listed
 
 EVERY = 1.0  # seconds between two Check nows: left alone, the liveliest feed is looked at once a minute
 DEADLINE = 90.0  # seconds for the database to be made and migrated
+TROUBLES_EVERY = 15  # of those, until it is told again who waits or fails
 SHOWN = 200  # newest Chapters that are looked through at a time
 NETWORKS = "127.1.0.0/16"
 PORT = "19600"  # metrics, beside those of an installation that runs already
@@ -56,7 +57,9 @@ def run(_: Namespace) -> int:
         stack.enter_context(_processes(checkout, place))
         with _ready_store() as store:
             print(f"{counted(follow_file(store, place / 'demo.opml'), 'Series')} followed. Ctrl-C ends the demo.")
-            print("Every second one of them gets a Check now: left alone, each is looked at once a minute or less.\n")
+            print("Every second one of them gets a Check now: left alone, each is looked at once a minute or less.")
+            print("Look into it from a second terminal:\n")
+            print(f"  LANES_DATABASE_URL='{store.settings.database_url}' {_bin()}/lanes status\n", flush=True)
             _watch(store)
     print("\nThe demo is over; nothing of it is left.")
     return DONE
@@ -141,15 +144,31 @@ def _answers() -> bool:
 def _watch(store: Store) -> None:
     """Presses Check now on one Series after another, and tells what is found, until interrupted."""
     told: set[tuple[str, str]] = set()
-    for key in itertools.cycle(each.key for each in store.asking.series()):
+    for number, key in enumerate(itertools.cycle(each.key for each in store.asking.series()), 1):
         store.following.check_now(key)
         _tell(store.asking.chapters(None, SHOWN), told)
+        if number % TROUBLES_EVERY == 0:
+            _tell_troubles(store.asking.series())
         time.sleep(EVERY)
+
+
+def _tell_troubles(series: tuple[Listed, ...]) -> None:
+    """Why the Series that wait or fail are not polled, as `lanes why` says it."""
+    for each in series:
+        if each.why.held or each.standing.failures:
+            print(
+                f"{_clock()}  {each.key}: {clean(each.why.reason)}{until(each.why.until, each.standing.now)}",
+                flush=True,
+            )
+
+
+def _clock() -> str:
+    return datetime.now().astimezone().strftime("%H:%M:%S")
 
 
 def _tell(found: tuple[ChapterFound, ...], told: set[tuple[str, str]]) -> None:
     first_sights: dict[str, int] = {}
-    now = datetime.now().astimezone().strftime("%H:%M:%S")
+    now = _clock()
     for each in reversed(found):
         if (each.key, each.title) in told:
             continue

@@ -1,22 +1,28 @@
 """From the environment to an open store.
 
-Owns that a command meets its database ready or not at all.  Refuses to own: what is asked there.
+Owns that a command meets its database ready or not at all, and that one KEY that is not there spoils none of the others.  Refuses to
+own: what is asked there.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
-from lanes.errors import DatabaseAway
+from lanes.cli.parser import DONE, UNKNOWN
+from lanes.errors import BadUrl, DatabaseAway, UnknownSeries
 from lanes.settings import Settings
 from lanes.sites import SITES, recognise
 from lanes.store import schema
 from lanes.store.asking import AskStore
 from lanes.store.following import FollowStore
 from lanes.store.pool import Database
+
+T = TypeVar("T")
 
 
 class NotReady(DatabaseAway):
@@ -54,3 +60,19 @@ def open_store() -> Iterator[Store]:
 def word(given: str) -> str:
     """A KEY as typed; a URL in the one spelling under which it is followed.  Raises BadUrl."""
     return recognise(given)[1] if "://" in given else given
+
+
+def each_key(command: str, keys: Sequence[str], act: Callable[[str], T]) -> tuple[list[T], list[dict[str, str]], int]:
+    """Does it for each KEY, whatever becomes of the others: what came of it, the KEYs that were not there with why (told on standard
+    error too), and the exit code.  Raises UnknownSeries, BadUrl where the only one is not there."""
+    done: list[T] = []
+    missed: list[dict[str, str]] = []
+    for key in keys:
+        try:
+            done.append(act(word(key)))
+        except (UnknownSeries, BadUrl) as error:
+            if len(keys) == 1:
+                raise
+            sys.stderr.write(f"lanes {command}: {error}\n")
+            missed.append({"error": str(error)})
+    return done, missed, UNKNOWN if missed else DONE

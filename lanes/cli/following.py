@@ -5,28 +5,25 @@ from __future__ import annotations
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable, Iterable
-from datetime import datetime, timedelta
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 
-from lanes.cli.asking import reasons
-from lanes.cli.door import Store, open_store, word
-from lanes.cli.parser import DONE, FAILED, UNKNOWN, USAGE
-from lanes.cli.words import clean, counted, print_json, relative, until
+from lanes.cli.asking import lane_is_silent, reason
+from lanes.cli.door import Store, each_key, open_store
+from lanes.cli.parser import DONE, FAILED, USAGE, NotMeant
+from lanes.cli.words import clean, counted, masked, print_json, relative, until
 from lanes.core import schedule
 from lanes.core.keys import readable
-from lanes.core.urls import shown, split
-from lanes.errors import BadUrl, UnknownSeries
+from lanes.core.urls import split
+from lanes.core.why import beyond_check_now
+from lanes.errors import BadUrl
 from lanes.sites import by_name, recognise
-from lanes.store.asking import Outcome
+from lanes.store.asking import Listed, Outcome
 from lanes.store.following import Followed, Named, Wanted, Was
 
 AT_A_TERMINAL = 10.0  # seconds `add` waits for the first Poll where somebody is looking
 LOOK_AGAIN = 0.2  # seconds between two looks whether it has ended
-LANE_IS_SILENT = timedelta(minutes=3)  # each Lane notes the clock once a minute
 _GOOD = frozenset({"new", "unchanged"})
-
-T = TypeVar("T")
 
 
 def wanted(url: str, title: str | None = None) -> Wanted:
@@ -51,25 +48,38 @@ def add(asked: Namespace) -> int:
                 print(_told(each))
         patience = asked.wait if asked.wait is not None else AT_A_TERMINAL if sys.stdout.isatty() else 0.0
         fresh = [each.series for each in followed if each.was is not Was.FOLLOWED]
-        if patience and fresh:
-            outcomes = _first_outcomes(store, fresh, since, patience, quiet=asked.json)
+        in_vain = [each.key for each in fresh if _is_stopped(store, each.key)]
+        if not asked.json:
+            _explain(store, in_vain)
+        waited = [each for each in fresh if each.key not in in_vain]
+        if patience and waited:
+            outcomes = _first_outcomes(store, waited, since, patience, quiet=asked.json)
         if asked.json:
-            print_json([_row(each, outcomes) for each in followed])
+            print_json([*(_row(each, outcomes) for each in followed), *refused])
     if refused:
         return USAGE
-    failed = any(outcome is None or outcome.outcome not in _GOOD for outcome in outcomes.values())
+    failed = in_vain or any(outcome is None or outcome.outcome not in _GOOD for outcome in outcomes.values())
     return FAILED if asked.wait and failed else DONE
 
 
-def _recognised(urls: Iterable[str]) -> tuple[list[Wanted], int]:
-    good, refused = [], 0
+def _recognised(urls: Sequence[str]) -> tuple[list[Wanted], list[dict[str, str]]]:
+    """What can be followed, and why the rest cannot.  Raises BadUrl where there is only one and it cannot."""
+    good, refused = [], []
     for url in urls:
         try:
             good.append(wanted(url))
         except BadUrl as error:
-            refused += 1
-            _complain("add", error)
+            if len(urls) == 1:
+                raise
+            refused.append({"error": str(error)})
+            sys.stderr.write(f"lanes add: {error}\n")
     return good, refused
+
+
+def _is_stopped(store: Store, key: str) -> bool:
+    """Whether it is of no use to wait: what holds it ends only by somebody's hand."""
+    reason = store.asking.one(key).why
+    return reason.held and reason.until is None
 
 
 def _told(followed: Followed) -> str:
@@ -79,7 +89,7 @@ def _told(followed: Followed) -> str:
         Was.KNOWN: f"Following {series.key} ({series.site}) again: what is there now counts as seen",
         Was.FOLLOWED: f"Already followed: {series.key} ({series.site})",
     }[followed.was]
-    return f"{told}: {shown(series.url)}"
+    return f"{told}: {masked(series.url)}"
 
 
 def _row(followed: Followed, outcomes: dict[str, Outcome | None]) -> dict[str, object]:
@@ -87,7 +97,7 @@ def _row(followed: Followed, outcomes: dict[str, Outcome | None]) -> dict[str, o
     return {
         "key": series.key,
         "site": series.site,
-        "url": shown(series.url),
+        "url": masked(series.url),
         "was": followed.was,
         "first_poll": outcomes.get(series.key),
     }
@@ -121,85 +131,96 @@ def _first_poll(outcome: Outcome) -> str:
 
 
 def _explain(store: Store, keys: list[str]) -> None:
-    for key in keys:
-        series = store.asking.one(key)
-        print(f"  {key}: not polled yet: {clean(series.why.reason)}{until(series.why.until, series.standing.now)}")
-    totals = store.asking.totals()
-    if totals.lane_seen_at is None or totals.now - totals.lane_seen_at > LANE_IS_SILENT:
-        print(f"  No Lane runs (last seen: {relative(totals.lane_seen_at, totals.now)}). `make run` starts them.")
+    found = [store.asking.one(key) for key in keys]
+    for each in found:
+        print(f"  {each.key}: not polled yet: {clean(each.why.reason)}{until(each.why.until, each.standing.now)}")
+    _tell_silent_lanes(store, found)
+
+
+def _tell_silent_lanes(store: Store, found: Iterable[Listed]) -> None:
+    now = store.asking.now()
+    for site in sorted({each.site for each in found}):
+        lane = store.asking.lane(site)
+        if lane_is_silent(lane, now):
+            print(f"  No Lane of {site} runs (last seen: {relative(lane.seen_at, now)}). `make run` starts it.")
 
 
 def check(asked: Namespace) -> int:
     """One Poll sooner, and why it may still have to wait."""
     with open_store() as store:
-        found, code = _each("check", asked.keys, store.following.check_now)
-        reasons(store, [series.key for series in found], json=asked.json)
-    return code
+        found, missed, code = each_key(
+            "check", asked.keys, lambda key: store.asking.one(store.following.check_now(key).key)
+        )
+        refused = {each.key: no for each in found if (no := beyond_check_now(each.standing)) is not None}
+        if asked.json:
+            print_json([*({**reason(each), "asked": each.key not in refused} for each in found), *missed])
+            return code or (FAILED if refused else DONE)
+        for each in found:
+            if each.key in refused:
+                print(f"{each.key} cannot be checked now: {clean(refused[each.key])}.")
+            else:
+                print(f"Asked for {each.key}: {clean(each.why.reason)}{until(each.why.until, each.standing.now)}")
+        _tell_silent_lanes(store, [each for each in found if each.key not in refused])
+    return code or (FAILED if refused else DONE)
 
 
 def pause(asked: Namespace) -> int:
     """Stops polling Series or a Lane."""
-    with open_store() as store:
-        if asked.site is not None:
-            site = by_name(asked.site).name
-            print(f"The Lane {site} {'is paused' if store.following.pause_lane(site) else 'was paused already'}.")
-            return DONE
-        found, code = _each("pause", asked.keys, store.following.pause)
-        for series, changed in found:
-            print(f"{series.key} {'is paused' if changed else 'was paused already'}.")
-    return code
+    return _set_pause(asked, paused=True)
 
 
 def resume(asked: Namespace) -> int:
     """Ends pauses."""
+    return _set_pause(asked, paused=False)
+
+
+def _set_pause(asked: Namespace, *, paused: bool) -> int:
+    done, already = ("is paused", "was paused already") if paused else ("goes on", "was not paused")
     with open_store() as store:
+        verbs = store.following
         if asked.site is not None:
             site = by_name(asked.site).name
-            print(f"The Lane {site} {'goes on' if store.following.resume_lane(site) else 'was not paused'}.")
+            changed = verbs.pause_lane(site) if paused else verbs.resume_lane(site)
+            if asked.json:
+                print_json({"site": site, "paused": paused, "changed": changed})
+            else:
+                print(f"The Lane {site} {done if changed else already}.")
             return DONE
-        found, code = _each("resume", asked.keys, store.following.resume)
-        for series, changed in found:
-            print(f"{series.key} {'goes on' if changed else 'was not paused'}.")
+        found, missed, code = each_key(asked.command, asked.keys, verbs.pause if paused else verbs.resume)
+    if asked.json:
+        rows = [{"key": series.key, "paused": paused, "changed": changed} for series, changed in found]
+        print_json([*rows, *missed])
+        return code
+    for series, changed in found:
+        print(f"{series.key} {done if changed else already}.")
     return code
 
 
 def remove(asked: Namespace) -> int:
     """Drops Bookmarks; with --purge deletes Series."""
-    if asked.purge and not asked.yes and not _confirmed(asked.keys):
-        return USAGE
+    if asked.purge and not asked.yes:
+        _confirm(asked.keys)
     with open_store() as store:
         act = store.following.purge if asked.purge else store.following.drop_bookmark
-        found, code = _each("remove", asked.keys, act)
-        for series, changed in found:
-            if asked.purge:
-                print(
-                    f"{series.key} {'and its Chapters are deleted' if changed else 'is kept: other Readers hold it'}."
-                )
-            elif changed:
-                print(f"{series.key} is no longer bookmarked. `lanes add` picks it up where it was.")
-            else:
-                print(f"{series.key} was not bookmarked.")
+        found, missed, code = each_key("remove", asked.keys, act)
+    if asked.json:
+        rows = [{"key": each.key, "purged": asked.purge and changed, "changed": changed} for each, changed in found]
+        print_json([*rows, *missed])
+        return code
+    for series, changed in found:
+        if asked.purge:
+            print(f"{series.key} {'and its Chapters are deleted' if changed else 'is kept: other Readers hold it'}.")
+        elif changed:
+            print(f"{series.key} is no longer bookmarked. `lanes add` picks it up where it was.")
+        else:
+            print(f"{series.key} was not bookmarked.")
     return code
 
 
-def _confirmed(keys: list[str]) -> bool:
+def _confirm(keys: list[str]) -> None:
     if not sys.stdin.isatty():
-        sys.stderr.write("lanes remove: --purge deletes for good: say --yes as well.\n")
-        return False
-    return input(f"Delete {', '.join(keys)} with all Chapters for good? [y/N] ").strip().lower() in ("y", "yes")
-
-
-def _each(command: str, keys: list[str], act: Callable[[str], T]) -> tuple[list[T], int]:
-    """Does it for each, whatever becomes of the others; UNKNOWN where one was not there."""
-    done, code = [], DONE
-    for key in keys:
-        try:
-            done.append(act(word(key)))
-        except UnknownSeries as error:
-            _complain(command, error)
-            code = UNKNOWN
-    return done, code
-
-
-def _complain(command: str, error: Exception) -> None:
-    sys.stderr.write(f"lanes {command}: {error}\n")
+        raise NotMeant("--purge deletes for good: say --yes as well.")
+    sys.stderr.write(f"Delete {', '.join(keys)} with all Chapters for good? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise NotMeant("nothing was deleted.")

@@ -15,9 +15,8 @@ from tqdm import tqdm
 from lanes.cli.door import Store, open_store
 from lanes.cli.following import wanted
 from lanes.cli.opml import Outline, read
-from lanes.cli.parser import DONE
-from lanes.cli.words import clean, counted, print_json
-from lanes.core.urls import shown
+from lanes.cli.parser import DONE, USAGE
+from lanes.cli.words import clean, counted, masked, print_json
 from lanes.errors import BadUrl, LanesError
 from lanes.store.following import Wanted, Was
 
@@ -50,16 +49,16 @@ def run(asked: Namespace) -> int:
                 "refused": [{"line": outline.line, "title": outline.title, "why": why} for outline, why in refused],
             }
         )
-        return DONE
+        return USAGE if refused else DONE
     would = "would be" if asked.dry_run else "are"
     print(f"{counted(len(outlines), 'outline')} with a feed in {name}.")
     print(f"{counted(len(by_kind[Was.NEW]), 'Series')} {would} followed from now on.")
     if by_kind[Was.KNOWN]:
         print(f"{counted(len(by_kind[Was.KNOWN]), 'Series')} {would} bookmarked again.")
-    _tell("Followed already", [shown(each.url) for each in by_kind[Was.FOLLOWED]])
-    _tell("In the file more than once", [shown(each.url) for each in repeated])
+    _tell("Followed already", [masked(each.url) for each in by_kind[Was.FOLLOWED]])
+    _tell("In the file more than once", [masked(each.url) for each in repeated])
     _tell("Cannot be followed", [f"line {outline.line}: {why}" for outline, why in refused])
-    return DONE
+    return USAGE if refused else DONE
 
 
 def follow_file(store: Store, path: Path) -> int:
@@ -95,7 +94,7 @@ def _sorted(outlines: Iterable[Outline]) -> tuple[list[Wanted], list[Wanted], li
 
 
 def _row(each: Wanted) -> dict[str, str | None]:
-    return {"site": each.site, "title": each.title, "url": shown(each.url)}
+    return {"site": each.site, "title": each.title, "url": masked(each.url)}
 
 
 def _tell(what: str, lines: list[str]) -> None:

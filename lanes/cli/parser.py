@@ -1,13 +1,18 @@
 """Every command, its arguments, and an example of each.
 
-Owns the words that are typed.  Refuses to own: what they do (`run` names the function, imported when asked for).
+Owns the words that are typed, and what is said where they are wrong.  Refuses to own: what they do (`run` names the function, imported
+when asked for).
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import textwrap
+from collections.abc import Sequence
 from typing import Any, Final
+
+from lanes.errors import LanesError
 
 DONE: Final = 0
 FAILED: Final = 1
@@ -19,16 +24,34 @@ STOPPED: Final = 130
 CODES: Final = f"""\
 exit codes:
   {DONE}    done
-  {FAILED}    it failed, or `audit` found an offence
-  {USAGE}    wrong arguments, settings or installation: trying again as it is will not help
+  {FAILED}    it failed, or `audit` found an offence, or `check` asked for what is not polled
+  {USAGE}    wrong arguments, settings or installation, or a URL that cannot be followed: trying again as it is will not help
   {UNKNOWN}    what was named does not exist
   {AWAY}    the database is away or not ready yet: try again later
   {STOPPED}  stopped by Ctrl-C
 
 KEY is the key of a Series, as `lanes list` shows it, or its URL.  Times are shown in your own zone; --json gives UTC, and durations
-in seconds.  Settings come from the environment: deploy/lanes.env.example explains each."""
+in seconds; an error is then {{"error": ...}} on standard output too.  Of URLs user and password are shown as ***, a query as ?...; where
+two Series differ in these alone, a mark at the end of one KEY tells them apart.  Settings come from the environment:
+deploy/lanes.env.example explains each."""
 
 _EACH_SITE: Final = "of this Site alone"
+
+
+class NotMeant(LanesError):
+    """The arguments ask for more than their owner confirmed."""
+
+
+def parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The command and its arguments.  SystemExit, with the usage of that very command, where they are wrong."""
+    parser = build()
+    if not (sys.argv[1:] if argv is None else argv):
+        parser.print_help(sys.stderr)
+        raise SystemExit(USAGE)
+    asked, rest = parser.parse_known_args(argv)
+    if rest:
+        asked.parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    return asked
 
 
 def build() -> argparse.ArgumentParser:
@@ -56,7 +79,7 @@ def _command(
         epilog="example:\n" + textwrap.indent(textwrap.dedent(example).strip(), "  "),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, parser=parser)
     if json:
         parser.add_argument("--json", action="store_true", help="facts for a program instead of a table")
     return parser
@@ -89,7 +112,11 @@ def _following(commands: Any) -> None:
         "lanes import --dry-run subscriptions.opml\nlanes import subscriptions.opml\ncat subscriptions.opml | lanes import -",
         json=True,
     )
-    taken.add_argument("file", metavar="FILE", help="an OPML file; - reads standard input")
+    taken.add_argument(
+        "file",
+        metavar="FILE",
+        help=f"an OPML file; - reads standard input. Exits {USAGE} where an outline cannot be followed",
+    )
     taken.add_argument("--dry-run", action="store_true", help="say what would happen and change nothing")
     check = _command(
         commands,
@@ -107,6 +134,7 @@ def _following(commands: Any) -> None:
             f"{run}{name}",
             does,
             f"lanes {name} serial-example-org\nlanes {name} --site feeds",
+            json=True,
         )
         what = command.add_mutually_exclusive_group(required=True)
         what.add_argument("keys", nargs="*", default=[], metavar="KEY")
@@ -117,6 +145,7 @@ def _following(commands: Any) -> None:
         run + "remove",
         "drop your Bookmark: the Series and its Chapters are kept, but no longer polled",
         "lanes remove serial-example-org\nlanes remove --purge --yes serial-example-org",
+        json=True,
     )
     remove.add_argument("keys", nargs="+", metavar="KEY")
     remove.add_argument("--purge", action="store_true", help="delete the Series with its Chapters as well")
@@ -136,9 +165,15 @@ def _asking(commands: Any) -> None:
     listed.add_argument("words", nargs="?", metavar="TEXT", help="with this text in key, title or URL")
     listed.add_argument("--site", help=_EACH_SITE)
     listed.add_argument("--failing", action="store_true", help="whose last Poll failed")
-    listed.add_argument("--held", action="store_true", help="due, but kept from being polled")
     listed.add_argument(
-        "--whole-urls", action="store_true", help="show URLs whole; without it user, password and query are left out"
+        "--held",
+        action="store_true",
+        help="kept from being polled by more than their turn, such as a wait or a refusal",
+    )
+    listed.add_argument(
+        "--whole-urls",
+        action="store_true",
+        help="show URLs whole; without it user and password are shown as ***, a query as ?...",
     )
     chapters = _command(
         commands,
@@ -223,7 +258,7 @@ def _processes(commands: Any) -> None:
         "poll a small internet on loopback and watch Chapters arrive",
         "lanes demo",
     )
-    _command(commands, "version", run + "version", "print the version", "lanes version")
+    _command(commands, "version", run + "version", "print the version", "lanes version", json=True)
 
 
 def _seconds(text: str) -> float:

@@ -75,11 +75,15 @@ def audit(asked: Namespace) -> int:
     return FAILED
 
 
-def version(_: Namespace) -> int:
+def version(asked: Namespace) -> int:
     """The version."""
     from lanes import __version__  # noqa: PLC0415
+    from lanes.cli.words import print_json  # noqa: PLC0415
 
-    print(f"lanes {__version__}")
+    if asked.json:
+        print_json({"version": __version__})
+    else:
+        print(f"lanes {__version__}")
     return DONE
 
 

@@ -11,13 +11,16 @@ import json
 import shutil
 import sys
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Any
 
-NARROWEST = 8  # a column that gives way to others keeps this many places
-WIDEST_WITHOUT_TERMINAL = 1000  # a file or a pipe cuts nothing worth reading
+from lanes.core.urls import shown, split
+
+READABLE = 24  # a column that may be cut keeps this many places as long as another column may be left out
+NARROWEST = 8  # and this many at any width
+WIDEST = 80  # where there is no terminal: one long cell must not widen every row
 
 
 def duration(value: timedelta | None) -> str:
@@ -52,6 +55,12 @@ def local(instant: datetime) -> str:
 def until(instant: datetime | None, now: datetime) -> str:
     """ " in 4 min (2026-01-31 14:32:10)"; "" for None."""
     return "" if instant is None else f", {relative(instant, now)} ({local(instant)})"
+
+
+def masked(url: str) -> str:
+    """The URL with *** for user and password and ?... for a query; "(no URL)" where it is none."""
+    parts = split(url)
+    return shown(url) if parts is None or parts.userinfo is None else shown(url).replace("://", "://***@", 1)
 
 
 def size(count: int) -> str:
@@ -92,16 +101,34 @@ def _plain(value: Any) -> Any:
             return value
 
 
-def print_table(heads: Sequence[str], rows: Iterable[Sequence[object]], *, give: Sequence[int] = ()) -> None:
-    """A table on standard output, cut to the terminal: the columns `give` get narrower, the widest first, until it fits."""
+def print_table(
+    heads: Sequence[str], rows: Iterable[Sequence[object]], *, cut: Collection[str] = (), drop: Sequence[str] = ()
+) -> None:
+    """A table on standard output, made to fit the terminal: the columns `drop` are left out, in that order, and the columns `cut` get
+    narrower, the widest first.  All others are always whole, even where the row is then longer than a line."""
     cells = [list(heads), *([clean(str(cell)) for cell in row] for row in rows)]
-    widths = [max(_width(row[column]) for row in cells) for column in range(len(heads))]
-    room = _terminal_width() - 2 * (len(heads) - 1)
-    while sum(widths) > room and (wide := [column for column in give if widths[column] > NARROWEST]):
-        widths[max(wide, key=lambda column: widths[column])] -= 1
+    widths = {head: max(_width(row[column]) for row in cells) for column, head in enumerate(heads)}
+    _fit(widths, cut, drop)
+    kept = [(heads.index(head), width) for head, width in widths.items()]
     for row in cells:
-        line = "  ".join(_fitted(cell, width) for cell, width in zip(row, widths, strict=True))
+        line = "  ".join(_fitted(row[column], width) for column, width in kept)
         sys.stdout.write(line.rstrip() + "\n")
+
+
+def _fit(widths: dict[str, int], cut: Collection[str], drop: Sequence[str]) -> None:
+    """Leaves columns out of `widths` and makes others narrower."""
+    if not sys.stdout.isatty():
+        widths.update({head: min(widths[head], WIDEST) for head in cut})
+        return
+    terminal = shutil.get_terminal_size().columns
+    for head in drop:
+        least = sum(min(width, READABLE) if each in cut else width for each, width in widths.items())
+        if least + 2 * (len(widths) - 1) <= terminal:
+            break
+        del widths[head]
+    room = terminal - 2 * (len(widths) - 1)
+    while sum(widths.values()) > room and (wide := [head for head in cut if widths.get(head, 0) > NARROWEST]):
+        widths[max(wide, key=lambda head: widths[head])] -= 1
 
 
 def clean(text: str) -> str:
@@ -109,10 +136,6 @@ def clean(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(" " if unicodedata.category(each) in ("Cc", "Cf", "Zl", "Zp", "Cs") else each for each in text)
-
-
-def _terminal_width() -> int:
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDEST_WITHOUT_TERMINAL
 
 
 def _width(text: str) -> int:

@@ -46,16 +46,18 @@ class Standing:
     failure: str | None
     sighted: bool
     """A Sighting is what puts its next check off."""
+    waits: bool
+    """It has a wait of its own: a Retry-After, a refused URL, robots, an address that is not public."""
 
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """The one reason, fit to be read by the owner, and the instant at which it ends; None where only somebody's hand ends it."""
+    """The one reason, fit to be read by the owner, and the instant at which it ends; None where that is nobody's to say."""
 
     reason: str
     until: datetime | None
     held: bool = False
-    """Due, but kept from being polled by more than its turn."""
+    """Due, or waiting by itself, and kept from being polled by more than its turn."""
 
 
 def why(series: Standing) -> Why:
@@ -64,16 +66,23 @@ def why(series: Standing) -> Why:
     if never is not None:
         return Why(never, None)
     gate, due = series.gate, series.due is not None
-    held = due and gate is not None and gate.reason not in _TURNS
+    held = gate is not None and gate.reason not in _TURNS and (due or series.waits)
     if gate is not None and gate.until is None:
         return Why(gate.reason, None, held=held)
     if series.lease_until is not None and series.lease_until > series.now:
-        return Why(f"being polled now, by {series.lease_machine}", series.lease_until)
+        return Why(f"being polled now, by {series.lease_machine}", None)
     if gate is not None and (due or _outlasts(gate, series.due_at)):
         return Why(gate.reason, gate.until, held=held)
     if not due:
         return Why(_not_yet(series), series.due_at)
     return Why(f"due ({series.due}): its Lane takes it at its turn", None)
+
+
+def beyond_check_now(series: Standing) -> str | None:
+    """Why no Check now leads to a Poll, or None: what is never polled, and what is retired."""
+    if series.retired_at is not None:
+        return _never(series) or f"it is retired ({series.retired_reason})"
+    return _never(series)
 
 
 def _never(series: Standing) -> str | None:

@@ -95,7 +95,8 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class LaneState:
-    """A Lane by its rows; all zero and None where it has never run."""
+    """A Lane by its rows; all zero and None where it has never run.  `seen_at`: when it last said that it lives, which it does once a
+    minute; `switched_off`: the Lane that started last has the kill switch set."""
 
     site: str
     gauges: Gauges
@@ -104,14 +105,15 @@ class LaneState:
     in_hand: int = 0
     polled_at: datetime | None = None
     hosts: int = 0
+    seen_at: datetime | None = None
+    switched_off: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The whole installation.  `lane_seen_at`: when some Lane last noted the clock, which each does once a minute."""
+    """The whole installation.  `waiting`: Series that a wait of their own keeps from being polled."""
 
     now: datetime
-    lane_seen_at: datetime | None
     series: int
     bookmarked: int
     never_checked: int
@@ -119,6 +121,7 @@ class Totals:
     retired: int
     paused: int
     pending: int
+    waiting: int
     chapters: int
     database_bytes: int
     postgres: str
@@ -207,6 +210,7 @@ def _listed(row: Any) -> Listed:
         failures=row.failures,
         failure=row.failure,
         sighted=row.sighted,
+        waits=row.waits,
     )
     return Listed(
         key=row.key,

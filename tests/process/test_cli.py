@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ import pytest
 
 from lanes.cli import main
 from lanes.store import schema
+from lanes.store.polls import PollStore
+from lanes.store.pool import Database
+from tests.fix_database import Clock
 
 Said = tuple[int, str, str]
 Lanes = Callable[..., Said]
@@ -54,7 +58,7 @@ def test_adding_with_wait_fails_where_no_lane_runs_and_says_so(lanes: Lanes) -> 
     code, out, _ = lanes("add", "--wait", "1", "http://a.test/feed")
     assert code == 1
     assert "not polled yet: due (its time)" in out
-    assert "No Lane runs" in out
+    assert "No Lane of feeds runs (last seen: -)" in out
 
 
 def test_urls_are_shown_without_their_secrets_unless_asked_for(lanes: Lanes) -> None:
@@ -66,6 +70,17 @@ def test_urls_are_shown_without_their_secrets_unless_asked_for(lanes: Lanes) -> 
     assert "sesame" not in everything
     assert "s3cret" not in everything
     assert url in lanes("list", "--whole-urls")[1]
+
+
+def test_series_that_differ_only_in_a_secret_have_keys_and_marks_that_tell_so(lanes: Lanes) -> None:
+    lanes("add", "http://a.test/feed", "http://mira:sesame@a.test/feed", "http://a.test/feed?token=s3cret")
+    found = json.loads(lanes("list", "--json")[1])
+    assert {each["url"] for each in found} == {
+        "http://a.test/feed",
+        "http://***@a.test/feed",
+        "http://a.test/feed?...",
+    }
+    assert len({each["key"] for each in found}) == 3
 
 
 @pytest.mark.parametrize(
@@ -93,6 +108,10 @@ def test_an_unknown_site_has_the_same_exit_code(lanes: Lanes) -> None:
         ("why", "a-test"),
         ("check", "a-test"),
         ("add", "http://a.test/"),
+        ("pause", "a-test"),
+        ("resume", "a-test"),
+        ("remove", "a-test"),
+        ("version",),
         ("audit",),
     ],
 )
@@ -101,6 +120,34 @@ def test_json_is_one_document(argv: tuple[str, ...], lanes: Lanes) -> None:
     code, out, err = lanes(*argv, "--json")
     assert (code, err) == (0, "")
     assert isinstance(json.loads(out), list | dict)
+
+
+def test_under_json_an_error_is_told_in_the_document_too(lanes: Lanes) -> None:
+    lanes("add", "http://a.test/")
+    for command in ("check", "why", "pause", "resume", "remove", "chapters", "polls"):
+        code, out, err = lanes(command, "nobody", "--json")
+        assert (code, f"lanes {command}: {json.loads(out)['error']}\n") == (3, err)
+    code, out, _ = lanes("why", "a-test", "nobody", "--json")
+    assert (code, [next(iter(each)) for each in json.loads(out)]) == (3, ["key", "error"])
+    code, out, _ = lanes("add", "gopher://a.test/", "--json")
+    assert (code, list(json.loads(out))) == (2, ["error"])
+    code, out, _ = lanes("add", "gopher://a.test/", "http://b.test/", "--json")
+    assert (code, [next(iter(each)) for each in json.loads(out)]) == (2, ["key", "error"])
+
+
+def test_what_a_verb_did_is_told_to_programs_too(lanes: Lanes) -> None:
+    lanes("add", "http://a.test/")
+
+    def told(*argv: str) -> Any:
+        return json.loads(lanes(*argv, "--json")[1])
+
+    assert told("pause", "a-test") == [{"key": "a-test", "paused": True, "changed": True}]
+    assert told("resume", "a-test") == [{"key": "a-test", "paused": False, "changed": True}]
+    assert told("resume", "a-test") == [{"key": "a-test", "paused": False, "changed": False}]
+    assert told("pause", "--site", "feeds") == {"site": "feeds", "paused": True, "changed": True}
+    assert told("resume", "--site", "feeds") == {"site": "feeds", "paused": False, "changed": True}
+    assert told("remove", "a-test") == [{"key": "a-test", "purged": False, "changed": True}]
+    assert told("remove", "--purge", "--yes", "a-test") == [{"key": "a-test", "purged": True, "changed": True}]
 
 
 def test_status_tells_lanes_totals_and_that_nothing_runs(lanes: Lanes) -> None:
@@ -124,11 +171,73 @@ def test_the_kill_switch_under_either_name_is_told_by_status_and_why(
     assert [each["key"] for each in json.loads(lanes("list", "--held", "--json")[1])] == ["a-test"]
 
 
+def test_the_kill_switch_of_the_lane_that_runs_is_told_by_every_command(lanes: Lanes, database: Database) -> None:
+    """CASES B17."""
+    PollStore(database, "feeds", "here").enrol(polling=False)
+    code, out, _ = lanes("add", "--wait", "600", "http://a.test/")
+    assert code == 1
+    assert "  a-test: not polled yet: polling is switched off\n" in out
+    assert lanes("why", "a-test")[1] == "a-test: polling is switched off\n"
+    assert lanes("check", "a-test")[:2] == (0, "Asked for a-test: polling is switched off\n")
+    assert "held: polling is switched off" in lanes("list")[1]
+    assert lanes("status")[1].splitlines()[1].endswith("  polling is switched off")
+    assert json.loads(lanes("status", "--json")[1])["polling"] is False
+
+
+def test_status_says_of_each_lane_when_it_was_last_seen(lanes: Lanes, database: Database, clock: Clock) -> None:
+    PollStore(database, "feeds", "here").enrol()
+    assert "idle: nothing is due" in lanes("status")[1]
+    clock.advance(timedelta(hours=2))
+    assert "not running (last seen 2 h ago): `make run` starts it" in lanes("status")[1]
+
+
+def test_a_series_that_our_guard_blocked_is_held_in_the_list_and_counted_by_status(
+    lanes: Lanes, database_url: str
+) -> None:
+    lanes("add", "http://a.test/", "http://b.test/")
+    with psycopg.connect(database_url) as connection:
+        connection.execute(
+            "UPDATE lanes.series SET not_before = lanes.now() + interval '1 day', next_check_at = lanes.now() + interval '1 day', "
+            "not_before_reason = 'not a public address: 10.0.0.1' WHERE key = 'a-test'"
+        )
+    listed = lanes("list", "--held")[1]
+    assert "held: not a public address: 10.0.0.1, in 24 h" in listed
+    assert "b-test" not in listed
+    assert " 1 waiting," in lanes("status")[1]
+    assert "a-test" not in lanes("list", "--failing")[1]
+
+
+def test_check_says_what_stands_in_its_way_or_why_it_is_of_no_use(lanes: Lanes, database_url: str) -> None:
+    lanes("add", "http://a.test/", "http://b.test/")
+    code, out, _ = lanes("check", "a-test")
+    assert code == 0
+    assert out.startswith("Asked for a-test: due (pending): its Lane takes it at its turn\n  No Lane of feeds runs")
+    lanes("pause", "b-test")
+    code, out, _ = lanes("check", "a-test", "b-test")
+    assert code == 1
+    assert "Asked for a-test: " in out
+    assert "b-test cannot be checked now: it is paused.\n" in out
+    assert [each["asked"] for each in json.loads(lanes("check", "a-test", "b-test", "--json")[1])] == [True, False]
+    with psycopg.connect(database_url) as connection:
+        connection.execute(
+            "UPDATE lanes.series SET retired_at = lanes.now(), retired_reason = 'gone' WHERE key = 'a-test'"
+        )
+    assert lanes("check", "a-test")[:2] == (1, "a-test cannot be checked now: it is retired (gone).\n")
+
+
+def test_a_series_in_hand_is_told_without_an_instant(lanes: Lanes, database: Database) -> None:
+    lanes("add", "http://a.test/")
+    store = PollStore(database, "feeds", "here")
+    store.enrol()
+    store.claim(timedelta(seconds=90), None, None)
+    assert lanes("check", "a-test")[1] == "Asked for a-test: being polled now, by here\n"
+
+
 def test_pause_resume_and_check_say_what_they_did(lanes: Lanes) -> None:
     lanes("add", "http://a.test/")
     assert lanes("pause", "a-test")[1] == "a-test is paused.\n"
     assert lanes("pause", "http://a.test/")[1] == "a-test was paused already.\n"
-    assert lanes("check", "a-test")[1] == "a-test: it is paused\n"
+    assert lanes("check", "a-test")[:2] == (1, "a-test cannot be checked now: it is paused.\n")
     assert lanes("resume", "a-test")[1] == "a-test goes on.\n"
     assert lanes("why", "a-test")[1] == "a-test: due (pending): its Lane takes it at its turn\n"
     assert lanes("pause", "--site", "feeds")[1] == "The Lane feeds is paused.\n"
@@ -160,12 +269,19 @@ def test_an_import_accounts_for_every_outline(lanes: Lanes, tmp_path: Path) -> N
         '<outline text="A folder"/>',
     )
     for argv in (("import", "--dry-run", file), ("import", file)):
-        found = json.loads(lanes(*argv, "--json")[1])
+        code, out, _ = lanes(*argv, "--json")
+        found = json.loads(out)
+        assert code == 2
         counts = {name: len(each) for name, each in found.items() if isinstance(each, list)}
         assert found["outlines"] == 4
         assert counts == {"new": 1, "known": 0, "followed": 1, "repeated": 1, "refused": 1}
     listed = json.loads(lanes("list", "--json")[1])
     assert [(each["key"], each["title"]) for each in listed] == [("a-test-known", None), ("a-test-new", "New & old")]
+
+
+def test_an_import_of_nothing_but_duplicates_is_a_success(lanes: Lanes, tmp_path: Path) -> None:
+    file = opml(tmp_path / "two.opml", '<outline xmlUrl="http://a.test/"/>', '<outline xmlUrl="http://a.test/"/>')
+    assert [lanes("import", file)[0], lanes("import", file)[0]] == [0, 0]
 
 
 def test_a_dry_run_changes_nothing(lanes: Lanes, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -42,8 +41,7 @@ def test_what_is_due_and_free_is_what_the_claim_takes(asking: AskStore, rows: Ro
     assert asking.one("free").why.reason == "due (its time): its Lane takes it at its turn"
     assert take(store) is not None
     reason = asking.one("free").why
-    assert reason.reason == "being polled now, by here"
-    assert reason.until == asking.one("free").standing.lease_until
+    assert (reason.reason, reason.until) == ("being polled now, by here", None)
 
 
 @pytest.mark.parametrize(
@@ -64,6 +62,31 @@ def test_the_kill_switch_is_told_and_the_series_counts_as_held(database: Databas
     rows.series(key="free")
     reason = AskStore(database, SITES, polling=False).one("free").why
     assert (reason.reason, reason.until, reason.held) == ("polling is switched off", None, True)
+
+
+def test_the_kill_switch_of_the_lane_that_runs_is_told_wherever_it_is_asked(
+    asking: AskStore, rows: Rows, store: PollStore
+) -> None:
+    """CASES B17."""
+    rows.series(key="free")
+    store.enrol(polling=False)
+    assert asking.one("free").why.reason == "polling is switched off"
+    assert asking.lane("feeds").switched_off
+    store.enrol()
+    assert asking.one("free").why.reason == "due (its time): its Lane takes it at its turn"
+    assert not asking.lane("feeds").switched_off
+
+
+def test_a_series_that_waits_by_itself_is_held_and_counted_though_it_is_not_due(asking: AskStore, rows: Rows) -> None:
+    until = rows.now() + DAY
+    wait = {"not_before": until, "not_before_reason": "not a public address: 10.0.0.1", "next_check_at": until}
+    rows.series(key="blocked", **wait)
+    rows.series(key="nobody", bookmarks=0, **wait)
+    rows.series(key="over", not_before=rows.now() - DAY, not_before_reason="Retry-After")
+    reason = asking.one("blocked").why
+    assert (reason.reason, reason.until, reason.held) == ("not a public address: 10.0.0.1", until, True)
+    assert [each.why.held for each in asking.series()] == [True, False, False]
+    assert asking.totals().waiting == 1
 
 
 def test_a_wait_that_a_host_asked_for_is_told_with_its_end(asking: AskStore, rows: Rows, store: PollStore) -> None:
@@ -191,11 +214,13 @@ def test_a_lane_and_the_totals_are_counted_from_rows(
     assert (lane.in_hand, lane.hosts, lane.gauges.eligible, lane.gauges.held) == (1, 6, 4, 1)
     assert (totals.series, totals.bookmarked, totals.retired, totals.failing, totals.pending) == (6, 5, 1, 1, 1)
     assert totals.database_bytes > 0
-    assert totals.lane_seen_at is not None
-    clock.advance(timedelta(minutes=5))
-    assert asking.totals().now - totals.lane_seen_at > timedelta(minutes=4)
+    assert lane.seen_at is not None
+    clock.advance(5 * MINUTE)
+    assert asking.totals().now - lane.seen_at > 4 * MINUTE
+    store.keep_house()
+    assert asking.lane("feeds").seen_at != lane.seen_at
 
 
 def test_a_lane_that_never_ran_is_all_zero(database: Database) -> None:
     lane = AskStore(database, {"elsewhere": HOUR}, polling=True).lane("elsewhere")
-    assert (lane.in_hand, lane.gauges.eligible, lane.polled_at) == (0, 0, None)
+    assert (lane.in_hand, lane.gauges.eligible, lane.polled_at, lane.seen_at) == (0, 0, None, None)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from importlib import import_module
 
 import pytest
 
+from lanes import __version__
 from lanes.cli import main
 from lanes.cli.parser import AWAY, FAILED, UNKNOWN, USAGE, build
 
@@ -66,6 +68,44 @@ def test_each_command_leads_to_a_function(command: str) -> None:
 )
 def test_what_is_mistyped_is_a_usage_error(argv: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     assert said(capsys, *argv)[0] == USAGE
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("list", "--nonsense"),
+        ("list", "one", "two"),
+        ("status", "extra"),
+        ("chapters", "-n", "0"),
+        ("add",),
+        ("pause", "a", "--site", "feeds"),
+    ],
+)
+def test_what_is_mistyped_is_answered_with_the_usage_of_that_command(
+    argv: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = said(capsys, *argv)
+    assert (code, out) == (USAGE, "")
+    assert err.startswith(f"usage: lanes {argv[0]} ")
+
+
+def test_no_command_at_all_is_answered_with_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = said(capsys)
+    assert (code, out) == (USAGE, "")
+    assert "exit codes:" in err
+
+
+def test_an_error_under_json_is_an_object_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LANES_DATABASE_URL", "postgresql://lanes@127.0.0.1:1/lanes")
+    code, out, err = said(capsys, "status", "--json")
+    assert code == AWAY
+    assert err == f"lanes status: {json.loads(out)['error']}\n"
+
+
+def test_the_version_is_an_object_under_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert json.loads(said(capsys, "version", "--json")[1]) == {"version": __version__}
 
 
 def test_a_wrong_setting_is_named_with_its_remedy(

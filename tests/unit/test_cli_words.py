@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from lanes.cli.words import clean, counted, duration, print_json, print_table, relative, size
+from lanes.cli.words import clean, counted, duration, masked, print_json, print_table, relative, size
 from lanes.store.following import Was
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -66,13 +66,37 @@ def test_a_table_lines_up_whatever_the_width_of_its_letters(capsys: pytest.Captu
     assert capsys.readouterr().out.splitlines() == ["KEY  TITLE   N", "a    春の歌  1", "b    Moss    2"]
 
 
-def test_a_table_is_cut_to_the_terminal_at_the_columns_that_give_way(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("width", "line"),
+    [
+        (60, "a-key-that-stays  A title that is far too long  http://a.test"),
+        (50, "a-key-that-stays  A title that is far too long"),
+        (44, "a-key-that-stays  A title that is far too l…"),
+        (30, "a-key-that-stays  A title tha…"),
+        (9, "a-key-that-stays  A title…"),
+    ],
+)
+def test_a_table_leaves_columns_out_then_cuts_others_and_never_a_key(
+    width: int, line: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "30")
+    monkeypatch.setenv("COLUMNS", str(width + (width == 60)))
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    print_table(("KEY", "TITLE"), [("a-key-that-stays", "A title that is far too long")], give=(1,))
-    head, row = capsys.readouterr().out.splitlines()
-    assert row == "a-key-that-stays  A title tha…"
-    assert len(row) == 30
-    assert head == "KEY               TITLE"
+    row = ("a-key-that-stays", "A title that is far too long", "http://a.test")
+    print_table(("KEY", "TITLE", "URL"), [row], cut=("TITLE",), drop=("URL",))
+    assert capsys.readouterr().out.splitlines()[1] == line
+
+
+def test_without_a_terminal_one_long_cell_widens_no_row_beyond_eighty_places(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    key, url = "k" * 100, f"http://a.test/{'u' * 300}"
+    print_table(("KEY", "STATE", "URL"), [(key, "s" * 250, url), ("b", "idle", "-")], cut=("STATE",), drop=("URL",))
+    _, long, short = capsys.readouterr().out.splitlines()
+    assert long == f"{key}  {'s' * 79}…  {url}"
+    assert len(short) == 100 + 2 + 80 + 2 + 1
+
+
+def test_a_url_is_shown_with_a_mark_for_each_secret_it_may_hold() -> None:
+    assert masked("https://mira:sesame@a.test/feed?t=1") == "https://***@a.test/feed?..."
+    assert masked("https://a.test/feed") == "https://a.test/feed"
+    assert masked("") == "(no URL)"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lanes.core.why import Standing, Stop, Why, why
+from lanes.core.why import Standing, Stop, Why, beyond_check_now, why
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 SOON, LATER = NOW + timedelta(minutes=4), NOW + timedelta(hours=3)
@@ -17,7 +17,7 @@ def standing(**other: Any) -> Standing:
     facts: dict[str, Any] = {
         "now": NOW, "due": None, "due_at": SOON, "gate": None, "tier": "poll", "has_url": True, "bookmarks": 1, "paused_at": None,
         "retired_at": None, "retired_reason": None, "lifecycle": "ongoing", "lease_until": None, "lease_machine": None, "retry_at": None,
-        "retry_reason": None, "failures": 0, "failure": None, "sighted": False,
+        "retry_reason": None, "failures": 0, "failure": None, "sighted": False, "waits": False,
     }  # fmt: skip
     return Standing(**facts | other)
 
@@ -42,9 +42,9 @@ def test_the_kill_switch_speaks_even_where_nothing_is_due() -> None:
     assert why(standing(gate=Stop("polling is switched off", None))).reason == "polling is switched off"
 
 
-def test_a_series_in_hand_says_by_whom_and_until_when() -> None:
+def test_a_series_in_hand_says_by_whom_and_names_no_instant_that_is_only_its_leases() -> None:
     found = why(standing(lease_until=SOON, lease_machine="attic", gate=Stop("its host is being fetched", SOON)))
-    assert found == Why("being polled now, by attic", SOON)
+    assert found == Why("being polled now, by attic", None)
 
 
 def test_a_gate_speaks_for_what_is_due_and_it_is_held() -> None:
@@ -61,6 +61,33 @@ def test_a_series_that_waits_its_turn_is_not_held() -> None:
 
 def test_a_gate_that_outlasts_the_next_check_is_the_reason_all_the_same() -> None:
     assert why(standing(gate=Stop("the Site refuses", LATER))) == Why("the Site refuses", LATER)
+
+
+def test_a_wait_of_its_own_holds_a_series_before_it_is_due() -> None:
+    gate = Stop("not a public address: 10.0.0.1", LATER)
+    assert why(standing(gate=gate, waits=True)) == Why("not a public address: 10.0.0.1", LATER, held=True)
+
+
+def test_a_wait_of_its_own_that_ends_before_the_next_check_holds_nothing() -> None:
+    found = why(standing(due_at=LATER, gate=Stop("the server asked to wait", SOON), waits=True))
+    assert found == Why("it rests until its next check", LATER)
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        ({}, None),
+        ({"lifecycle": "finished"}, None),
+        ({"gate": Stop("the Site refuses", LATER)}, None),
+        ({"paused_at": NOW}, "it is paused"),
+        ({"bookmarks": 0, "retired_at": NOW, "retired_reason": "gone"}, "nobody has bookmarked it"),
+        ({"retired_at": NOW, "retired_reason": "gone"}, "it is retired (gone)"),
+    ],
+)
+def test_a_check_now_reaches_whatever_is_polled_at_all_and_is_not_retired(
+    facts: dict[str, Any], reason: str | None
+) -> None:
+    assert beyond_check_now(standing(**facts)) == reason
 
 
 def test_a_gate_that_opens_before_the_next_check_is_no_reason() -> None:

@@ -9,7 +9,7 @@ SELECT lanes.now();
 -- How Series stand: all, or those of a key, of a Site, with a text in key, title or URL, or failing.
 SELECT s.id, s.key, s.site, s.title, s.url, s.home, h.name AS host, t.now, s.tier, s.url <> '' AS has_url, s.bookmarks, s.paused_at,
        s.retired_at, s.retired_reason, s.lifecycle, s.lease_until, s.lease_machine, s.retry_at, s.retry_reason,
-       s.failures, s.failure, s.failing_since, s.good_at, s.added_at,
+       s.failures, s.failure, s.failing_since, coalesce(s.not_before > t.now, false) AS waits, s.good_at, s.added_at,
        nullif(s.latest_checked_at, '-infinity') AS checked_at, lanes.rest_of(s, r.rest) AS rest,
        lanes.due(s, r.rest, t.now) AS due, nullif(d.at, '-infinity') AS due_at,
        s.sighted_at IS NOT NULL AND lanes.later(s.sighted_at, lanes.rest_of(s, r.rest)) = d.at AS sighted,
@@ -23,7 +23,7 @@ LEFT JOIN unnest(:sites::text[], :rests::interval[]) AS r (site, rest) ON r.site
 LEFT JOIN lanes.addresses a ON a.address = lanes.bucket(coalesce(s.retry_address, h.address))
 CROSS JOIN (SELECT lanes.now() AS now) t
 CROSS JOIN LATERAL (SELECT lanes.due_at(s, r.rest) AS at) d
-CROSS JOIN LATERAL (SELECT lanes.gate(s, h, a.next_at, l, :polling, t.now) AS stop) g
+CROSS JOIN LATERAL (SELECT lanes.gate(s, h, a.next_at, l, :polling AND NOT l.switched_off, t.now) AS stop) g
 WHERE (:key::text IS NULL OR s.key = :key)
   AND (:site::text IS NULL OR s.site = :site)
   AND (:words::text IS NULL OR strpos(lower(concat_ws(' ', s.key, s.title, s.url)), lower(:words)) > 0)
@@ -56,16 +56,16 @@ ORDER BY claimed_at LIMIT 1;
 SELECT l.paused_at, CASE WHEN l.refused_until > lanes.now() THEN l.refused_until END AS refused_until,
        (SELECT count(*) FROM lanes.series WHERE site = l.site AND lease_until > lanes.now()) AS in_hand,
        (SELECT claimed_at FROM lanes.polls WHERE site = l.site ORDER BY claimed_at DESC LIMIT 1) AS polled_at,
-       (SELECT count(*) FROM lanes.hosts WHERE site = l.site) AS hosts
+       (SELECT count(*) FROM lanes.hosts WHERE site = l.site) AS hosts, l.seen_at, l.switched_off
 FROM lanes.lanes l WHERE l.site = :site;
 
 -- name: totals()^
 -- The whole installation in numbers.
-SELECT lanes.now() AS now, nullif((SELECT latest_seen FROM lanes.clock), '-infinity') AS lane_seen_at,
-       count(*) AS series, count(*) FILTER (WHERE bookmarks > 0) AS bookmarked,
+SELECT lanes.now() AS now, count(*) AS series, count(*) FILTER (WHERE bookmarks > 0) AS bookmarked,
        count(*) FILTER (WHERE bookmarks > 0 AND latest_checked_at = '-infinity') AS never_checked,
        count(*) FILTER (WHERE failures > 0) AS failing, count(*) FILTER (WHERE retired_at IS NOT NULL) AS retired,
        count(*) FILTER (WHERE paused_at IS NOT NULL) AS paused, count(*) FILTER (WHERE turn = 0 AND claimable_at IS NOT NULL) AS pending,
+       count(*) FILTER (WHERE not_before > lanes.now() AND claimable_at IS NOT NULL) AS waiting,
        (SELECT count(*) FROM lanes.chapters) AS chapters, pg_database_size(current_database()) AS database_bytes,
        current_setting('server_version') AS postgres
 FROM lanes.series;
