@@ -134,6 +134,8 @@ class Lane:
                 return Filled(started, LONGEST_SLEEP)
             asked = time.monotonic()
             if asked >= self._rescan_at:
+                if self._scan_from is not None:
+                    self._metrics.pass_ended()  # one run over what is due: a busy Lane's scan never comes to its end
                 self._scan_from, self._rescan_at = None, asked + RESCAN
             match self._store.claim(LEASE, self._rest, self._scan_from):
                 case Claimed(claim=claim, ready_at=ready_at):
@@ -263,8 +265,8 @@ def main(settings: Settings, site_name: str) -> int:
 
 def _poll(lane: Lane, store: PollStore, database: Database, settings: Settings, metrics: LaneMetrics) -> None:
     if not settings.poll_enabled:
-        log.warning("polling is switched off by LANES_POLL_ENABLED (or LATEST_CHAPTER_POLL_ENABLED)")
         metrics.switched_off()
+        log.warning("polling is switched off by LANES_POLL_ENABLED (or LATEST_CHAPTER_POLL_ENABLED)")
     while not lane.stopping:
         try:
             store.enrol(polling=settings.poll_enabled)
