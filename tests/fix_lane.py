@@ -20,11 +20,12 @@ import pytest
 from psycopg.rows import namedtuple_row
 from psycopg.types.datetime import TimestamptzLoader
 
+from lanes.core.claim import LEASE
 from lanes.core.schedule import INITIAL
 from lanes.fetch.guard import Guard, Resolver
 from lanes.fetch.http import Http
 from lanes.fetch.limits import LIMITS, Limits
-from lanes.lane import LEASE, Lane
+from lanes.lane import Lane
 from lanes.metrics import LaneMetrics
 from lanes.poll import Poller
 from lanes.sites import FEEDS, Site
