@@ -11,15 +11,15 @@ import json
 import shutil
 import sys
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Any
 
 from lanes.core.urls import shown, split
 
-READABLE = 24  # a column that may be cut keeps this many places as long as another column may be left out
-NARROWEST = 8  # and this many at any width
+READABLE = 40  # a column that may be cut keeps this many places as long as another column may be left out
+NARROWEST = 16  # and this many at any width
 WIDEST = 80  # where there is no terminal: one long cell must not widen every row
 
 
@@ -102,10 +102,10 @@ def _plain(value: Any) -> Any:
 
 
 def print_table(
-    heads: Sequence[str], rows: Iterable[Sequence[object]], *, cut: Collection[str] = (), drop: Sequence[str] = ()
+    heads: Sequence[str], rows: Iterable[Sequence[object]], *, cut: Sequence[str] = (), drop: Sequence[str] = ()
 ) -> None:
-    """A table on standard output, made to fit the terminal: the columns `drop` are left out, in that order, and the columns `cut` get
-    narrower, the widest first.  All others are always whole, even where the row is then longer than a line."""
+    """A table on standard output, made to fit the terminal: the columns `drop` are left out and the columns `cut` get narrower, each in
+    that order.  All others are always whole, even where the row is then longer than a line."""
     cells = [list(heads), *([clean(str(cell)) for cell in row] for row in rows)]
     widths = {head: max(_width(row[column]) for row in cells) for column, head in enumerate(heads)}
     _fit(widths, cut, drop)
@@ -115,7 +115,7 @@ def print_table(
         sys.stdout.write(line.rstrip() + "\n")
 
 
-def _fit(widths: dict[str, int], cut: Collection[str], drop: Sequence[str]) -> None:
+def _fit(widths: dict[str, int], cut: Sequence[str], drop: Sequence[str]) -> None:
     """Leaves columns out of `widths` and makes others narrower."""
     if not sys.stdout.isatty():
         widths.update({head: min(widths[head], WIDEST) for head in cut})
@@ -126,9 +126,9 @@ def _fit(widths: dict[str, int], cut: Collection[str], drop: Sequence[str]) -> N
         if least + 2 * (len(widths) - 1) <= terminal:
             break
         del widths[head]
-    room = terminal - 2 * (len(widths) - 1)
-    while sum(widths.values()) > room and (wide := [head for head in cut if widths.get(head, 0) > NARROWEST]):
-        widths[max(wide, key=lambda head: widths[head])] -= 1
+    for head in [head for head in cut if head in widths]:
+        beyond = sum(widths.values()) + 2 * (len(widths) - 1) - terminal
+        widths[head] = min(widths[head], max(NARROWEST, widths[head] - max(0, beyond)))
 
 
 def clean(text: str) -> str:

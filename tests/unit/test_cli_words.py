@@ -69,21 +69,29 @@ def test_a_table_lines_up_whatever_the_width_of_its_letters(capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("width", "line"),
     [
-        (60, "a-key-that-stays  A title that is far too long  http://a.test"),
-        (50, "a-key-that-stays  A title that is far too long"),
-        (44, "a-key-that-stays  A title that is far too l…"),
-        (30, "a-key-that-stays  A title tha…"),
-        (9, "a-key-that-stays  A title…"),
+        (61, "a-key-that-stays  A title that is far too long  http://a.test"),
+        (46, "a-key-that-stays  A title that is far too long"),
+        (40, "a-key-that-stays  A title that is far t…"),
+        (9, "a-key-that-stays  A title that is…"),
     ],
 )
 def test_a_table_leaves_columns_out_then_cuts_others_and_never_a_key(
     width: int, line: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("COLUMNS", str(width + (width == 60)))
+    monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     row = ("a-key-that-stays", "A title that is far too long", "http://a.test")
     print_table(("KEY", "TITLE", "URL"), [row], cut=("TITLE",), drop=("URL",))
     assert capsys.readouterr().out.splitlines()[1] == line
+
+
+def test_columns_get_narrower_one_after_another_so_that_the_last_stays_whole_longest(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    print_table(("TITLE", "STATE"), [("t" * 30, "s" * 20)], cut=("TITLE", "STATE"))
+    assert capsys.readouterr().out.splitlines()[1] == f"{'t' * 17}…  {'s' * 20}"
 
 
 def test_without_a_terminal_one_long_cell_widens_no_row_beyond_eighty_places(
