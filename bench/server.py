@@ -65,7 +65,8 @@ def database(admin_url: str) -> Iterator[str]:
     name = f"lanes_bench_{uuid.uuid4().hex[:8]}"
     with psycopg.connect(admin_url, autocommit=True) as admin:
         admin.execute(f"CREATE DATABASE {name}")
-        url = urlsplit(admin_url)._replace(path=f"/{name}").geturl()
+        parts = urlsplit(admin_url)
+        url = f"{parts.scheme}://{parts.netloc}/{name}?{parts.query}"
         try:
             schema.migrate(url)
             yield url
