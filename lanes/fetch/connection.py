@@ -126,7 +126,7 @@ class Connection(HTTPConnection):
             raise Broken(Trouble.OVERSIZE, f"{reply.length_remaining} bytes announced", line_proved=True)
         try:
             return decoded(_pieces(reply), reply.headers.get("content-encoding", ""), self._limits.decoded)
-        except (OSError, HTTPException, HTTPError) as error:
+        except (OSError, HTTPException, HTTPError, ValueError) as error:  # ValueError: a chunk of negative size
             raise self._broken_body(error, until) from error
 
     def drain(self, reply: Reply) -> None:
@@ -180,7 +180,7 @@ class Connection(HTTPConnection):
     def _drained(self, reply: Reply) -> bool:
         try:
             return sum(map(len, _pieces(reply))) <= _DRAINED
-        except (OSError, HTTPException, HTTPError, Broken):
+        except (OSError, HTTPException, HTTPError, ValueError, Broken):
             return False
 
     def _broken_header(self, error: Exception, until: float) -> Broken:

@@ -197,6 +197,7 @@ def test_a_reset_before_the_header_is_a_reset_and_is_not_asked_again(net: Smalln
         (b"HTTP/1.1 200 OK\r\nContent-Length: 5, 6\r\n\r\nhello", Trouble.FRAMING),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n0\r\n\r\n", Trouble.FRAMING),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1" * 70_000, Trouble.FRAMING),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\nhello\r\n0\r\n\r\n", Trouble.FRAMING),
         (b"\x16\x03\x01\x00\x05hello", Trouble.FRAMING),
     ],
 )  # fmt: skip
