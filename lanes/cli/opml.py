@@ -11,6 +11,9 @@ from xml.parsers import expat
 
 from lanes.errors import LanesError
 
+LONGEST = 64 << 20
+"""Bytes of a file: 5,000 feeds take 1 MB, and expat's time grows with the square of one long token."""
+
 
 class BadOpml(LanesError):
     """The file cannot be read as OPML."""
@@ -30,6 +33,8 @@ class Outline:
 
 def read(name: str, document: bytes) -> tuple[Outline, ...]:
     """Every outline that has a feed's URL, however deep it is nested, in the file's order.  Raises BadOpml."""
+    if len(document) > LONGEST:
+        raise BadOpml(name, 1, f"it is longer than {LONGEST >> 20} MiB, as no OPML is.")
     found: list[Outline] = []
     parser = expat.ParserCreate()
     seen: list[str] = []
@@ -52,4 +57,9 @@ def read(name: str, document: bytes) -> tuple[Outline, ...]:
         parser.Parse(document, True)
     except expat.ExpatError as error:
         raise BadOpml(name, error.lineno, f"{expat.errors.messages[error.code]}.") from None
+    except (
+        LookupError,
+        ValueError,
+    ):  # what expat raises for an encoding that Python lacks, or that is no single-byte one
+        raise BadOpml(name, 1, "its encoding cannot be read here: save it as UTF-8.") from None
     return tuple(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lanes.cli.opml import BadOpml, Outline, read
+from lanes.cli.opml import LONGEST, BadOpml, Outline, read
 
 
 def opml(body: str, head: str = "") -> bytes:
@@ -62,3 +62,15 @@ def test_declared_entities_are_refused_unread(entities: str) -> None:
 
 def test_a_harmless_doctype_is_tolerated() -> None:
     assert len(read("a.opml", opml('<outline xmlUrl="http://a.test/"/>', "<!DOCTYPE opml>"))) == 1
+
+
+@pytest.mark.parametrize("encoding", ["klingon", "zip", "gb2312", "utf-7"])
+def test_an_encoding_that_cannot_be_read_is_told_and_no_traceback(encoding: str) -> None:
+    with pytest.raises(BadOpml, match="encoding"):
+        read("a.opml", f'<?xml version="1.0" encoding="{encoding}"?><opml/>'.encode())
+
+
+def test_a_file_far_longer_than_any_opml_is_refused_unread() -> None:
+    """expat takes time with the square of one long token: minutes for a gigabyte."""
+    with pytest.raises(BadOpml, match="longer than"):
+        read("a.opml", b"a" * (LONGEST + 1))
