@@ -42,6 +42,9 @@ run: .venv/.all
 	echo "  $(BIN)/lanes status            how things are"; \
 	echo "  $(BIN)/supervisorctl status    the processes"; \
 	echo "Ctrl-C here stops everything. If this terminal is closed they go on; $(BIN)/supervisorctl shutdown stops them."; \
+	( for second in $$(seq 60); do sleep 2; \
+		$(BIN)/supervisorctl -c supervisord.conf status lane-feeds 2> /dev/null | grep -q RUNNING && { echo "Lanes is up."; break; }; \
+	done ) & \
 	exec $(BIN)/supervisord --nodaemon --silent --configuration supervisord.conf --user "$$(id -u)"
 
 demo: .venv/.test

@@ -22,7 +22,7 @@ from lanes.settings import PROCESS_NUMBERS
 from tests.smallnet import ALLOWED, Smallnet
 
 ROOT = Path(__file__).parents[2]
-STARTED = "lane-feeds entered RUNNING"
+STARTED = "Lanes is up."
 FEED = "https://example.org/feed.xml"
 """The feed that README adds; a test puts one of its own in its place."""
 
@@ -143,7 +143,8 @@ def test_make_run_refuses_settings_that_it_would_ignore_before_it_starts_anythin
     ended = run("make run", clone, LANES_CONTACT="you@example.org", LATEST_CHAPTER_POLL_STAGGER="20s")
     assert ended.returncode == 2
     assert "LATEST_CHAPTER_POLL_STAGGER" in ended.stderr
-    assert "supervisord started" not in ended.stdout
+    assert "In a second terminal" not in ended.stdout
+    assert not (clone / "var" / "supervisord.pid").exists()
 
 
 def test_a_second_make_has_nothing_to_install(clone: Path) -> None:
