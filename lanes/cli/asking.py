@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from datetime import datetime, timedelta
 
-from lanes.cli.door import Store, each_key, open_store, word
+from lanes.cli.door import Store, each_key, open_store, text, word
 from lanes.cli.parser import DONE
 from lanes.cli.words import counted, duration, masked, print_json, print_table, relative, size, until
 from lanes.sites import SITES, by_name
@@ -18,7 +18,8 @@ def series(asked: Namespace) -> int:
     """The Series."""
     site = None if asked.site is None else by_name(asked.site).name
     with open_store() as store:
-        found = store.asking.series(site=site, words=asked.words, failing=asked.failing)
+        words = None if asked.words is None else text(asked.words)
+        found = store.asking.series(site=site, words=words, failing=asked.failing)
     found = tuple(each for each in found if not asked.held or each.why.held)
     if asked.json:
         print_json([_series_row(each, whole=asked.whole_urls) for each in found])

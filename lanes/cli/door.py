@@ -59,7 +59,12 @@ def open_store() -> Iterator[Store]:
 
 def word(given: str) -> str:
     """A KEY as typed; a URL in the one spelling under which it is followed.  Raises BadUrl."""
-    return recognise(given)[1] if "://" in given else given
+    return recognise(given)[1] if "://" in given else text(given)
+
+
+def text(given: str) -> str:
+    """An argument as Postgres can take it: bytes that the terminal's encoding has not become question marks."""
+    return given.encode("utf-8", "replace").decode()
 
 
 def each_key(command: str, keys: Sequence[str], act: Callable[[str], T]) -> tuple[list[T], list[dict[str, str]], int]:

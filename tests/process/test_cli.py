@@ -375,3 +375,14 @@ def test_a_database_without_tables_is_not_ready_and_migrate_makes_it_so(
         assert main(["migrate", "--wait"]) == 0
         assert capsys.readouterr().out == "The database is up to date.\n"
         assert schema.missing(url) is None
+
+
+@pytest.mark.parametrize("command", ["check", "why", "chapters", "polls", "pause", "resume", "remove"])
+def test_a_key_whose_bytes_are_no_text_is_an_unknown_series(lanes: Lanes, command: str) -> None:
+    code, _, err = lanes(command, "\udcff")
+    assert code == 3
+    assert "There is no Series" in err
+
+
+def test_words_whose_bytes_are_no_text_are_found_nowhere(lanes: Lanes) -> None:
+    assert lanes("list", "\udcff")[0] == 0
