@@ -12,6 +12,9 @@ from lanes.core.chapters import MAX_ITEMS, Document, Item
 from lanes.sites import feed_text
 from lanes.sites.feed_dates import read_date
 
+MOST_VALUES = 1_000_000
+"""Commas and opening brackets of a document: each may be a value of 60 bytes or more in memory, and prose of 30 MiB has half as many."""
+
 
 def _text(found: object) -> str:
     return found if isinstance(found, str) else ""
@@ -41,6 +44,8 @@ def _item(raw: dict[str, Any], base: str) -> Item:
 
 def read_json(text: str, url: str) -> Document | None:
     """The Document, or None where the text is no JSON Feed."""
+    if sum(map(text.count, ",[{")) > MOST_VALUES:
+        return None
     try:
         raw = json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
     except (ValueError, RecursionError):

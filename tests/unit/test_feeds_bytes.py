@@ -6,6 +6,8 @@ import pytest
 
 from lanes.core.chapters import Document, NotRecognised
 from lanes.sites import feeds
+from lanes.sites.feed_fast import DEEPEST, _NotMine, _Reader
+from lanes.sites.feed_json import MOST_VALUES
 
 URL = "https://origin.example/feed"
 PLAIN = "<rss version='2.0'><channel><title>T</title>%s</channel></rss>"
@@ -173,3 +175,23 @@ MANY = 20_000
 def test_marks_that_never_close_cost_the_document_and_nothing_else(body: bytes, found: int | str) -> None:
     reading = feeds.read(body, None, URL)
     assert found == (reading.reason if isinstance(reading, NotRecognised) else len(reading.items))
+
+
+def test_elements_that_are_opened_without_end_are_not_followed_down() -> None:
+    """expat keeps every open element: 30 MiB of them, 30 KB on the wire, are a gigabyte of memory."""
+    body = (PLAIN % ("<item><title>One</title></item>" + "<a>" * 2_000_000)).encode()
+    reader = _Reader(body)
+    with pytest.raises(_NotMine):
+        reader.read()
+    assert reader.depth == DEEPEST + 1
+    assert isinstance(feeds.read(body, None, URL), Document)
+
+
+def test_a_json_feed_of_nothing_but_values_is_not_built_in_memory() -> None:
+    """A value of two characters takes 60 bytes or more."""
+    body = (
+        b'{"version":"https://jsonfeed.org/version/1.1","title":"x","items":[{"id":"1","_x":['
+        + b"{}," * MOST_VALUES
+        + b"0]}]}"
+    )
+    assert isinstance(feeds.read(body, None, URL), NotRecognised)
