@@ -68,8 +68,12 @@ class Database:
         """A connection in autocommit; given back whatever happens."""
         with away_is_one_error():
             self._pool.open()
-            with self._pool.connection() as connection:
+            # Not the pool's own context: it ends every use with a COMMIT, and there is nothing to commit.
+            connection = self._pool.getconn()
+            try:
                 yield connection
+            finally:
+                self._pool.putconn(connection)
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
