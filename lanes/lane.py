@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from lanes import PROJECT_PAGE, __version__
 from lanes.core.claim import LEASE, Claim
@@ -39,6 +40,7 @@ HOUSEKEEPING = 60.0  # seconds between two notes of the clock, and two sets of g
 ALONE_RETRY = timedelta(seconds=10)  # ... and then for this long, if they would not end
 ALONE_AFTER = 25.0  # seconds a Series that is fetched alone waits for the others in hand, well inside its lease
 GRACE = 20.0  # seconds a fetch in hand may still take after SIGTERM; then it is put back
+MEMORY_BOUND = 400 * 2**20  # bytes: hostile documents have left their mark, and a fresh process costs half a second
 AWAY_FIRST, AWAY_LONGEST = 0.5, 10.0  # seconds between tries while Postgres is away
 
 
@@ -54,9 +56,18 @@ class Filled:
 class Lane:
     """Claims for idle slots and has each Poll carried by a thread of its slot, because urllib3 blocks while it waits for a Site."""
 
-    def __init__(self, site: Site, store: PollStore, poller: Poller, metrics: LaneMetrics, *, slots: int) -> None:
+    def __init__(
+        self,
+        site: Site,
+        store: PollStore,
+        poller: Poller,
+        metrics: LaneMetrics,
+        *,
+        slots: int,
+        memory_bound: int = MEMORY_BOUND,
+    ) -> None:
         self._site, self._store, self._poller, self._metrics = site, store, poller, metrics
-        self._slots = slots
+        self._slots, self._memory_bound = slots, memory_bound
         self._rest = None if site.many_hosts else site.rest
         self._threads = ThreadPoolExecutor(slots, "slot")
         self._in_hand = 0
@@ -200,6 +211,11 @@ class Lane:
         self._store.keep_house()
         gauges = self._store.gauges(self._rest)
         self._metrics.gauges(gauges)
+        if (resident := _resident()) > self._memory_bound:
+            log.warning(
+                "this Lane ends to be started afresh, it has grown bytes=%s bound=%s", resident, self._memory_bound
+            )
+            self.stop()
         if self._polled:
             log.info(
                 "this Lane polled polls=%s behind=%s due=%s held=%s",
@@ -222,6 +238,11 @@ class Lane:
     def _drain(self) -> None:
         with suppress(BlockingIOError):
             os.read(self._woken, 4096)
+
+
+def _resident() -> int:
+    """Bytes of memory this process holds."""
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def main(settings: Settings, site_name: str) -> int:

@@ -25,7 +25,7 @@ from lanes.core.schedule import INITIAL
 from lanes.fetch.guard import Guard, Resolver
 from lanes.fetch.http import Http
 from lanes.fetch.limits import LIMITS, Limits
-from lanes.lane import Lane
+from lanes.lane import MEMORY_BOUND, Lane
 from lanes.metrics import LaneMetrics
 from lanes.poll import Poller
 from lanes.sites import FEEDS, Site
@@ -158,6 +158,7 @@ class LaneAtWork(Owner):
         slots: int = 16,
         site: Site = FEEDS,
         resolver: Resolver | None = None,
+        memory_bound: int = MEMORY_BOUND,
     ) -> None:
         super().__init__(url)
         self.database = Database(url, application=machine)
@@ -167,7 +168,7 @@ class LaneAtWork(Owner):
         self.http = Http(AGENT, Guard([str(ALLOWED)], resolver or net.resolver), limits=limits)
         poller = Poller(site, store, self.http, LEASE)
         self.metrics = LaneMetrics(site.name, slots)
-        self.lane = Lane(site, store, poller, self.metrics, slots=slots)
+        self.lane = Lane(site, store, poller, self.metrics, slots=slots, memory_bound=memory_bound)
 
     def close(self) -> None:
         self.lane.stop()

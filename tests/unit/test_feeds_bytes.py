@@ -195,3 +195,16 @@ def test_a_json_feed_of_nothing_but_values_is_not_built_in_memory() -> None:
         + b"0]}]}"
     )
     assert isinstance(feeds.read(body, None, URL), NotRecognised)
+
+
+@pytest.mark.parametrize("reference", ["&#xD800;", "&#xdfff;", "&#55296;", "&#057343;"])
+def test_a_reference_to_half_a_character_costs_itself_and_not_the_feed(reference: str) -> None:
+    """CASES C8."""
+    items = (
+        f"<item><title>one {reference} two</title><guid>1</guid></item><item><title>three</title><guid>2</guid></item>"
+    )
+    found = feeds.read(
+        f"<rss version='2.0'><channel>{items}</channel></rss>".encode(), "text/xml", "https://x.example/feed"
+    )
+    assert isinstance(found, Document)
+    assert [item.title for item in found.items] == ["one two", "three"]

@@ -276,3 +276,13 @@ def test_rules_replaced_while_a_poll_is_in_hand_lose_nothing_once_they_are_back(
         lane.wait_for("SELECT FROM lanes.series WHERE key = %s AND good_at IS NOT NULL", key)
     assert lane.outcomes(key) == ["new"]
     assert len(net.record.of(host)) == 1
+
+
+def test_a_lane_that_has_grown_past_its_bound_ends_to_be_started_afresh(
+    make_lane: MakeLane, caplog: pytest.LogCaptureFixture
+) -> None:
+    """DESIGN 12: it may exit cleanly to be restarted past a bound."""
+    lane = make_lane(memory_bound=1)
+    with caplog.at_level(logging.WARNING, "lanes.lane"), lane.running():
+        until(lambda: lane.lane.stopping, lambda: "the Lane runs on")
+    assert "ends to be started afresh" in caplog.text
