@@ -14,8 +14,10 @@ def main() -> None:
         prog="python -m bench", description="Measures; see bench/README.md. Nothing here passes or fails."
     )
     parser.add_argument("what", nargs="*", help="polls, claims, memory; default: all")
-    parser.add_argument("--hosts", type=int, default=600, help="polls: hosts (default 600)")
-    parser.add_argument("--feeds", type=int, default=3, help="polls: feeds on each host (default 3)")
+    parser.add_argument(
+        "--hosts", type=int, default=200, help="polls: hosts (default 200: within the idle connections that are kept)"
+    )
+    parser.add_argument("--feeds", type=int, default=9, help="polls: feeds on each host (default 9)")
     parser.add_argument(
         "--series", type=int, default=1_000_000, help="claims: Series of the large shapes (default 1,000,000)"
     )
