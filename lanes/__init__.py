@@ -6,7 +6,7 @@ poll       one Poll: fetch, read, decide, settle
 fetch      urllib3 behind the guard and the permits; an Answer value comes back whatever a Site does
 store      the only door to Postgres: named SQL, the deciding functions (store/sql/rules), verbs that speak core values
 sites      the registry, and bytes -> Chapters, pure
-core       every decision, pure: pace, schedule, outcome, settlement, chapters, audit
+core       every decision, pure: pace, schedule, outcome, settlement, chapters, why, audit
 metrics    one table of metrics, and the endpoint of /metrics and /health
 settings   one table of settings, environment only
 postgres   the embedded default database in the foreground

@@ -131,12 +131,6 @@ class Lane:
             self.sleep(max(0.0, min(1.0, until - time.monotonic())))
         return not self._in_hand
 
-    def close(self) -> None:
-        """Lets go of threads and descriptors; for a Lane that has finished."""
-        self._threads.shutdown(wait=False)
-        os.close(self._woken)
-        os.close(self._wake)
-
     def _fill(self) -> Filled:
         """Claims for every idle slot, but not so often that housekeeping is forgotten over it."""
         started = 0

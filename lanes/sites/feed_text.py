@@ -29,8 +29,7 @@ BLOCK = frozenset({
     "p", "pre", "section", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul",
 })  # fmt: skip
 
-PLAIN_MARKUP = INLINE | BLOCK
-"""The elements taken for markup in a title.  A closed list, because serials have titles such as "The <System> Awakens"."""
+# INLINE and BLOCK are what is taken for markup in a title: a closed list, because serials have titles such as "The <System> Awakens".
 
 _TAG = re.compile(
     r"<!--.*?(?:-->|\Z)|</?(?:(" + "|".join(sorted(INLINE)) + ")|" + "|".join(sorted(BLOCK)) + r")(?:\s[^<>]*)?/?>",
