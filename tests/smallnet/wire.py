@@ -68,9 +68,9 @@ class Connection(asyncio.Protocol):
 
     def abort(self, *, hard: bool = True) -> None:
         """End the connection at once; `hard` sends a reset."""
-        if hard:
-            linger = struct.pack("ii", 1, 0)
-            self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        wire = self._transport.get_extra_info("socket")  # None: lost, and we are about to be told
+        if hard and wire is not None:
+            wire.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._transport.abort()
 
     def _answer_next(self) -> None:

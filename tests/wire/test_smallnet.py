@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import socket
+import ssl
 import time
 import zlib
 from collections.abc import Iterator
@@ -13,6 +15,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+import trustme
 
 from tests.smallnet import (
     AS_USUAL,
@@ -129,6 +132,31 @@ def test_a_chunked_answer_arrives_whole_and_the_connection_lives_on(host: Host) 
     with connected(host) as connection:
         assert [ask(connection).read() for _ in range(2)] == [BODY, BODY]
     assert len(host.net.record.dials) == 1
+
+
+def test_a_connection_that_is_lost_already_can_be_hung_up_once_more() -> None:
+    """Over TLS the socket is gone one turn of the loop before its connection is told so: a world that ends just then must not trip."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority = trustme.CA()
+    authority.issue_cert("127.1.0.5").configure_cert(context)
+    trusting = ssl.create_default_context()
+    authority.configure_trust(trusting)
+    with Smallnet(tls=context) as net:
+        host = net.host("127.1.0.5")
+
+        async def hang_up_twice() -> int:
+            (connection,) = host.listener.connections
+            connection.abort()
+            await asyncio.sleep(0)
+            connection.abort()
+            return len(host.listener.connections)
+
+        with (
+            socket.create_connection((host.address, net.port)) as wire,
+            trusting.wrap_socket(wire, server_hostname=host.address),
+        ):
+            net.wait_until(lambda record: any(dial.address == host.address for dial in record.dials))
+            assert net.in_loop(hang_up_twice()) == 1, "it had not been told yet"
 
 
 def test_a_reset_is_a_reset(host: Host) -> None:
