@@ -11,6 +11,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from lanes.core.answer import Resume
+from lanes.core.blame import Answered
 from lanes.core.chapters import NO_HINTS, Hints
 from lanes.core.pace import HostPace
 
@@ -46,11 +47,44 @@ class Unavailable:
 
 
 @dataclass(frozen=True, slots=True)
+class Moving:
+    """Where a Series' permanent redirects have led so far: the target, since when, and in how many Polls."""
+
+    to: str
+    since: datetime
+    polls: int
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What is remembered of trouble with a Series, its host and its Lane; nothing of it for nearly every Poll.
+
+    `gone_at` is the first 410 in a row.  `stays_off` is the target of a move that the owner took back.  `distrusted`: its server says
+    304 while its body changes.  `refused_since`: its own URL has been refused without a good answer.  `dead`: its host is probed
+    hourly.  `refusing`: its host or its Lane has a refused read, or a window, on its record.
+    """
+
+    retired: bool = False
+    gone_at: datetime | None = None
+    moving: Moving | None = None
+    stays_off: str | None = None
+    distrusted: bool = False
+    refused_since: datetime | None = None
+    dead: bool = False
+    refusing: bool = False
+
+
+NO_MEMORY = Memory()
+
+
+@dataclass(frozen=True, slots=True)
 class Claim:
     """A claimed Poll.  Instants are Postgres time.  `rest` is the Series' own interval, None where the registry's Rest rules.
 
     `dial` is the address a put back Poll waited for (asked of no DNS again); `address` the one its host was last dialled at.
     `news_from` None: the next good Poll is a first sight, nobody is told.  `host_pace` has all the host's lower bounds.
+    `answers` are the last answers of distinct Series of its host, oldest first; `failing` is the kind in which the Site fails while its
+    incident is open.  `us`: the line of this machine is down, and this Poll is its probe.
     """
 
     series_id: int
@@ -80,3 +114,7 @@ class Claim:
     discovering: bool = False
     abandoned: int = 0
     unavailable: Unavailable | None = None
+    answers: tuple[Answered, ...] = ()
+    failing: str | None = None
+    us: bool = False
+    memory: Memory = NO_MEMORY

@@ -7,7 +7,7 @@ never below the default (or, for a host the registry names, its floor).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 HOST_DEFAULT = timedelta(
@@ -42,12 +42,22 @@ class Signal(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class RefusedPace:
+    """The interval at which a host last refused us, when, and how often that has happened."""
+
+    pace: timedelta
+    at: datetime
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class HostPace:
-    """A host's adaptive interval, its smoothed latency, and how many backoffs in a row ended at the ceiling."""
+    """A host's adaptive interval, its smoothed latency, how many backoffs in a row ended at the ceiling, and where it last refused us."""
 
     pace: timedelta = HOST_DEFAULT
     latency: timedelta | None = None
     backoffs: int = 0
+    refused: RefusedPace | None = None
 
 
 def after(before: HostPace, signal: Signal, latency: timedelta | None) -> HostPace:

@@ -14,13 +14,13 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from lanes.core.answer import Resume, Sent
-from lanes.core.chapters import NO_HINTS, Hints
-from lanes.core.claim import Claim, Trigger, Unavailable, Validators
+from lanes.core.answer import Sent
+from lanes.core.claim import Claim
 from lanes.core.outcome import NOT_PUBLIC, PutBack
 from lanes.core.pace import ADDRESS_PACE, LATE_WAIT, HostPace
 from lanes.core.settlement import Known, Settlement
 from lanes.core.urls import split
+from lanes.store.claimed import claim_of, resume_row, text
 from lanes.store.pool import Connection, Database, named_sql
 
 _SQL = named_sql("polling")
@@ -126,7 +126,7 @@ class PollStore:
             )
         match row.verdict:
             case "claimed":
-                return Claimed(_claim_of(row), row.host_ready_at)
+                return Claimed(claim_of(row), row.host_ready_at)
             case "none":
                 return Nothing(row.wait)
             case verdict:
@@ -170,7 +170,7 @@ class PollStore:
                 wait=why.wait,
                 reason=why.reason,
                 address=why.address,
-                resume=None if why.resume is None else Jsonb(_resume_row(why.resume)),
+                resume=None if why.resume is None else Jsonb(resume_row(why.resume)),
                 queue_host_id=queue_host_id,
                 sent=bool(trail.requests),
                 **self._record(claim, trail),
@@ -212,7 +212,7 @@ class PollStore:
                 address_pace=ADDRESS_PACE,
             )
         pace = HostPace(row.pace, row.latency, row.backoffs)
-        return Entered(row.host_id, pace, row.interval_in_force, _text(row.address), row.wait, row.reason or "")
+        return Entered(row.host_id, pace, row.interval_in_force, text(row.address), row.wait, row.reason or "")
 
     def move_buckets(self, host_id: int, address: str, sent_at: datetime, token: UUID) -> datetime | None:
         """A request that is written late moves the buckets it spends first.  Returns when it may be written: at `sent_at`, or later where
@@ -345,68 +345,6 @@ def _failure(claim: Claim, settled: Settlement) -> str | None:
     if settled.failures <= claim.failures:
         return None
     return f"{settled.detail}: {settled.excerpt}" if settled.excerpt else settled.detail
-
-
-def _claim_of(row: Any) -> Claim:
-    validators = None
-    if row.validators_url is not None:
-        validators = Validators(row.etag, row.last_modified, row.validators_url)
-    return Claim(
-        series_id=row.series_id,
-        key=row.key,
-        token=row.token,
-        trigger=Trigger(row.trigger),
-        claimed_at=row.claimed_at,
-        url=row.url,
-        host_id=row.host_id,
-        host=row.host,
-        host_pace=row.host_pace,
-        pace=HostPace(row.pace, row.latency, row.backoffs),
-        address=_text(row.address),
-        dial=_text(row.retry_address),
-        resume=None if row.resume is None else _resume_of(row.resume),
-        validators=validators,
-        body_hash=row.body_hash,
-        unconditional_at=row.unconditional_at,
-        rest=row.rest,
-        failures=row.failures,
-        refusals=row.refusals,
-        failing_since=row.failing_since,
-        good_at=row.good_at,
-        news_from=row.news_from,
-        guid_alone=row.guid_alone,
-        hints=_hints_of(row),
-        discovering=row.discovering,
-        abandoned=row.abandoned,
-        unavailable=None if row.unavailable_url is None else Unavailable(row.unavailable_url, row.unavailable_at),
-    )
-
-
-def _hints_of(row: Any) -> Hints:
-    if row.hint_every is None and not row.hint_skip_hours and not row.hint_skip_days:
-        return NO_HINTS
-    hours = frozenset(hour for hour in range(24) if row.hint_skip_hours >> hour & 1)
-    days = frozenset(day for day in range(7) if row.hint_skip_days >> day & 1)
-    return Hints(row.hint_every, hours, days)
-
-
-def _resume_row(resume: Resume) -> dict[str, Any]:
-    return {
-        "url": resume.url,
-        "hops": resume.hops,
-        "permanent": resume.permanent,
-        "cookies": [list(cookie) for cookie in resume.cookies],
-        "seen": list(resume.seen),
-    }
-
-
-def _resume_of(row: dict[str, Any]) -> Resume:
-    cookies = tuple((str(a), str(b), str(c)) for a, b, c in row["cookies"])
-    return Resume(row["url"], row["hops"], row["permanent"], cookies, tuple(row["seen"]))
-
-
-def _text(address: Any) -> str | None:
-    return None if address is None else str(address)
 
 
 def _infinite(after: datetime | None) -> Any:

@@ -32,6 +32,24 @@ BEGIN
     RETURN v_next;
 END $$;
 
+-- What is remembered of trouble with a Series, its host and its Lane, or null where nothing is: so it is for nearly every Poll.
+-- Durations in seconds.
+CREATE FUNCTION lanes.memory(s lanes.series, h lanes.hosts, l lanes.lanes) RETURNS jsonb LANGUAGE sql STABLE
+    RETURN CASE WHEN
+        s.retired_at IS NOT NULL OR s.gone_at IS NOT NULL OR s.moving_to IS NOT NULL OR s.stays_off IS NOT NULL
+        OR s.distrusted_at IS NOT NULL OR s.refused_since IS NOT NULL OR s.failure_kind IS NOT NULL OR s.spared_by IS NOT NULL
+        OR h.refused_pace IS NOT NULL OR h.dead_since IS NOT NULL
+        OR h.refused_at IS NOT NULL OR h.refused_until IS NOT NULL OR l.refused_at IS NOT NULL OR l.refused_until IS NOT NULL
+    THEN jsonb_strip_nulls(jsonb_build_object(
+        'retired', s.retired_at IS NOT NULL OR NULL, 'gone_at', s.gone_at,
+        'moving_to', s.moving_to, 'moving_since', s.moving_since, 'moving_polls', s.moving_polls, 'stays_off', s.stays_off,
+        'distrusted', s.distrusted_at IS NOT NULL OR NULL, 'refused_since', s.refused_since,
+        'refused_pace', extract(epoch FROM h.refused_pace), 'refused_pace_at', h.refused_pace_at, 'refused_paces', h.refused_paces,
+        'dead', h.dead_since IS NOT NULL OR NULL,
+        'refusing', h.refused_at IS NOT NULL OR h.refused_until IS NOT NULL OR l.refused_at IS NOT NULL OR l.refused_until IS NOT NULL
+            OR NULL))
+    END;
+
 -- One Series for one idle slot.  verdict: claimed (the columns after host_ready_at are the Poll), booked or moved (ask again at once),
 -- none (sleep for wait, null: until something changes), clock (the clock went back: shift first).  p_after bounds the scan from below by the ready_at taken last.
 CREATE FUNCTION lanes.claim(
@@ -42,7 +60,8 @@ CREATE FUNCTION lanes.claim(
     address inet, retry_address inet, resume jsonb, etag text, last_modified text, validators_url text, body_hash bytea,
     unconditional_at timestamptz, rest interval, failures integer, refusals integer, failing_since timestamptz, good_at timestamptz,
     news_from timestamptz, guid_alone boolean, hint_every interval, hint_skip_hours integer, hint_skip_days smallint, discovering boolean,
-    abandoned smallint, pace interval, latency interval, backoffs integer, unavailable_url bytea, unavailable_at timestamptz
+    abandoned integer, pace interval, latency interval, backoffs integer, unavailable_url bytea, unavailable_at timestamptz,
+    answers jsonb, failing text, us boolean, memory jsonb
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -153,18 +172,15 @@ BEGIN
         UPDATE lanes.addresses SET next_at = t + p_address_pace, used_at = t, used_by = v_token WHERE address = v_bucket;
     END IF;
 
-    verdict := 'claimed';
-    token := v_token; series_id := s.id; key := s.key; trigger := v_trigger; claimed_at := t; url := s.url; host_id := h.id; host := h.name;
-    host_pace := lanes.pace_of(h); retry_address := s.retry_address;
-    address := h.address;
-    resume := CASE WHEN s.resume_until > t THEN s.resume END;
-    etag := s.etag; last_modified := s.last_modified; validators_url := s.validators_url; body_hash := s.body_hash;
-    unconditional_at := s.unconditional_at; rest := s.rest; failures := s.failures; refusals := s.refusals; failing_since := s.failing_since;
-    good_at := s.good_at; news_from := s.news_from; guid_alone := s.guid_alone; hint_every := s.hint_every;
-    hint_skip_hours := s.hint_skip_hours; hint_skip_days := s.hint_skip_days; discovering := s.discovering;
-    abandoned := s.abandoned + v_lost::integer; pace := h.pace; latency := h.latency; backoffs := h.backoffs;
-    unavailable_url := h.unavailable_url; unavailable_at := h.unavailable_at;
-    RETURN NEXT;
+    RETURN QUERY SELECT
+        'claimed'::text, NULL::interval, host_ready_at,
+        s.id, s.key::text, v_token, v_trigger, t, s.url, h.id, h.name::text, lanes.pace_of(h),
+        h.address, s.retry_address, CASE WHEN s.resume_until > t THEN s.resume END,
+        s.etag, s.last_modified, s.validators_url, s.body_hash,
+        s.unconditional_at, s.rest::interval, s.failures::integer, s.refusals::integer, s.failing_since, s.good_at,
+        s.news_from, s.guid_alone, s.hint_every::interval, s.hint_skip_hours::integer, s.hint_skip_days::smallint, s.discovering,
+        s.abandoned + v_lost::integer, h.pace::interval, h.latency, h.backoffs::integer, h.unavailable_url, h.unavailable_at,
+        h.answers, h.failing, false, lanes.memory(s, h, l);
 END $$;
 
 -- A worker died with this lease: its attempt goes into the record (whether it wrote a request is not known).

@@ -1,0 +1,78 @@
+-- What a fetch in hand asks for on its way: an address, the next hop's host, to write its request (DESIGN 4, 4.3).
+
+-- Takes a slot of an address that is new or changed for its host, before it is dialled; the host keeps it either way.
+-- Null: go on; else how long until the bucket opens.
+CREATE FUNCTION lanes.take_address(p_host bigint, p_address inet, p_token uuid, p_pace interval) RETURNS interval LANGUAGE plpgsql AS $$
+DECLARE
+    t        CONSTANT timestamptz := lanes.now();
+    v_bucket CONSTANT inet := lanes.bucket(p_address);
+    v_next   timestamptz;
+BEGIN
+    UPDATE lanes.hosts SET address = p_address, bucket = v_bucket WHERE id = p_host AND address IS DISTINCT FROM p_address;
+    v_next := lanes.make_address(v_bucket, t);
+    IF v_next > t THEN RETURN v_next - t; END IF;
+    UPDATE lanes.addresses SET next_at = t + p_pace, used_at = t, used_by = p_token WHERE address = v_bucket;
+    RETURN NULL;
+END $$;
+
+-- Enters a host for the next hop of a redirect chain: spends its buckets as a claim does.  wait null: go on.
+CREATE FUNCTION lanes.enter(
+    p_site text, p_name text, p_series bigint, p_token uuid, p_lease_until timestamptz, p_address_pace interval
+) RETURNS TABLE (
+    host_id bigint, wait interval, reason text, address inet, pace interval, interval_in_force interval, backoffs integer, latency interval
+) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    t      CONSTANT timestamptz := lanes.now();
+    h      lanes.hosts;
+    v_next timestamptz;
+    v_ends timestamptz;
+BEGIN
+    INSERT INTO lanes.hosts (site, name, ready_at) VALUES (p_site, p_name, 'infinity') ON CONFLICT DO NOTHING;
+    SELECT * INTO h FROM lanes.hosts WHERE name = p_name FOR NO KEY UPDATE;
+    host_id := h.id; address := h.address; pace := h.pace; interval_in_force := lanes.pace_of(h); backoffs := h.backoffs; latency := h.latency;
+    SELECT least(lease_until, p_lease_until) INTO v_ends FROM lanes.series WHERE id = p_series AND lease_token = p_token AND lease_until > t;
+    IF NOT FOUND THEN
+        wait := interval '1 minute'; reason := 'its lease has ended';
+    ELSIF h.busy_token IS DISTINCT FROM p_token AND h.busy_until > t THEN
+        -- Its holder frees it long before its lease ends: ask again in a second.
+        wait := least(h.busy_until - t, interval '1 second'); reason := 'its host is being fetched';
+    ELSIF greatest(h.not_before, h.next_at) > t THEN
+        wait := least(greatest(h.not_before, h.next_at), t + interval '30 days') - t;
+        reason := CASE WHEN h.not_before > t THEN h.not_before_reason ELSE 'the interval of its host' END;
+    ELSIF h.address IS NOT NULL THEN
+        v_next := lanes.make_address(h.bucket, t);
+        IF v_next > t THEN wait := v_next - t; reason := 'the interval of its address'; END IF;
+    END IF;
+    IF wait IS NULL THEN
+        UPDATE lanes.hosts SET next_at = t + lanes.pace_of(h), sent_at = t, busy_until = v_ends, busy_token = p_token,
+            ready_at = greatest(ready_at, v_ends)
+        WHERE id = h.id;
+        UPDATE lanes.addresses SET next_at = t + p_address_pace, used_at = t, used_by = p_token WHERE address = h.bucket;
+    END IF;
+    RETURN NEXT;
+END $$;
+
+-- A request that is written late moves the buckets it spends to its own instant first (DESIGN 4, Sent); only ever later.  Returns when
+-- it may be written: where another lease took the address's slot meanwhile, that is the next free one, which is spent only where it comes
+-- within p_patience; null: not any more, because the lease has ended, its host is another's, or was told to wait.
+CREATE FUNCTION lanes.sent(
+    p_host bigint, p_address inet, p_sent_at timestamptz, p_token uuid, p_pace interval, p_patience interval
+) RETURNS timestamptz LANGUAGE plpgsql AS $$
+DECLARE
+    v_bucket CONSTANT inet := lanes.bucket(p_address);
+    t        CONSTANT timestamptz := lanes.now();
+    v_place  timestamptz := least(p_sent_at, t + interval '5 seconds');  -- ahead of the clock: it went back meanwhile
+    a        lanes.addresses;
+BEGIN
+    PERFORM 1 FROM lanes.hosts WHERE id = p_host AND busy_token = p_token AND busy_until > t AND not_before <= t FOR NO KEY UPDATE;
+    IF NOT FOUND THEN RETURN NULL; END IF;
+    PERFORM lanes.make_address(v_bucket, t);
+    SELECT * INTO a FROM lanes.addresses WHERE address = v_bucket;
+    IF a.used_by IS DISTINCT FROM p_token THEN v_place := greatest(v_place, a.next_at); END IF;
+    IF v_place - p_sent_at > p_patience THEN RETURN v_place; END IF;
+    UPDATE lanes.addresses SET next_at = greatest(next_at, v_place + p_pace), used_at = v_place, used_by = p_token WHERE address = v_bucket;
+    UPDATE lanes.hosts h SET sent_at = greatest(h.sent_at, v_place), next_at = greatest(h.next_at, v_place + lanes.pace_of(h))
+    WHERE h.id = p_host;
+    RETURN v_place;
+END $$;
