@@ -150,7 +150,7 @@ class Poller:
         except Exception as bug:
             # A document that breaks us costs its own Series a failure, and nobody else anything.
             log.exception("a bug ended a Poll key=%s", claim.key)
-            failed = Judgement(Failed(f"a fault of ours: {type(bug).__name__}", reread=True), Signal.SILENT)
+            failed = Judgement(Failed(f"a fault of ours: {type(bug).__name__}", "fault", reread=True), Signal.SILENT)
             return self._settle(claim, None, failed, hand, began)
 
     def postpone(self, claim: Claim, asked: float, wait: timedelta, reason: str) -> Ended:

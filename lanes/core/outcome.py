@@ -13,7 +13,7 @@ from enum import StrEnum
 from hashlib import blake2b
 from typing import assert_never
 
-from lanes.core import headers
+from lanes.core import challenge, headers
 from lanes.core.answer import Answer, Forbidden, NoResponse, Postponed, Response, Resume, Trouble
 from lanes.core.chapters import Document, NotRecognised, Reading
 from lanes.core.claim import Claim, Unavailable, Validators
@@ -55,10 +55,11 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A failure; whose fault it is is decided elsewhere.  `reread`: the next Poll is unconditional.  `excerpt` is how the document
-    begins, for the owner's eyes alone: never in a log."""
+    """A failure; whose fault it is is decided elsewhere, by whether others of its host fail alike: `kind`.  `reread`: the next Poll is
+    unconditional.  `excerpt` is how the document begins, for the owner's eyes alone: never in a log."""
 
     detail: str
+    kind: str
     excerpt: str = ""
     gone: bool = False
     reread: bool = False
@@ -144,7 +145,7 @@ def judge(answer: Answer, reading: Reading | None, claim: Claim, now: datetime) 
             return _judge_response(answer, reading, claim, now)
         case NoResponse(trouble=trouble, detail=detail):
             signal = Signal.TROUBLED if trouble in _HOST_TROUBLES else Signal.SILENT
-            return Judgement(Failed(f"{trouble}: {detail}", reread=trouble in _UNREADABLE), signal)
+            return Judgement(Failed(f"{trouble}: {detail}", trouble.value, reread=trouble in _UNREADABLE), signal)
         case Forbidden(address=address):
             return Judgement(
                 Blocked(f"{NOT_PUBLIC}: {address} (LANES_ALLOW_NETWORKS lets more through)"), Signal.SILENT
@@ -158,17 +159,28 @@ def judge(answer: Answer, reading: Reading | None, claim: Claim, now: datetime) 
 def _judge_response(answer: Response, reading: Reading | None, claim: Claim, now: datetime) -> Judgement:
     retry_after = headers.delay(answer.headers, now)
     status = answer.status
+    if (refused := _challenge(answer, reading)) is not None:
+        return Judgement(Refused(refused), Signal.SILENT, retry_after)
     if status == 429:
         signal = Signal.SILENT if retry_after is not None else Signal.TOO_FAST
         return Judgement(AskedToWait("429 too many requests", whole_host=True), signal, retry_after)
     if status == 503:
         return _judge_unavailable(answer, claim, retry_after, now)
     if status >= 500:
-        return Judgement(Failed(f"{status} from the server"), Signal.TROUBLED, retry_after)
-    meaning = _meaning_of_answer(answer, reading)
+        return Judgement(Failed(f"{status} from the server", "5xx"), Signal.TROUBLED, retry_after)
+    meaning = _meaning_of_answer(answer, reading, claim.url)
     signal = Signal.SILENT if isinstance(meaning, Refused) else Signal.HEALTHY
     moved_to = answer.url if answer.permanent else None
     return Judgement(meaning, signal, retry_after, headers.max_age(answer.headers, now), moved_to=moved_to)
+
+
+def _challenge(answer: Response, reading: Reading | None) -> str | None:
+    """What refuses us, by header on any status, by landmark on any answer that is neither a recognised document nor known already."""
+    if (told := challenge.by_header(answer.headers)) is not None:
+        return told
+    if isinstance(reading, Document) or (reading is None and answer.status in (200, 203, 304)):
+        return None
+    return challenge.by_page(answer.body, answer.headers.get("content-type"))
 
 
 def _judge_unavailable(answer: Response, claim: Claim, retry_after: timedelta | None, now: datetime) -> Judgement:
@@ -184,29 +196,34 @@ def _judge_unavailable(answer: Response, claim: Claim, retry_after: timedelta | 
         return Judgement(
             AskedToWait("503 unavailable", whole_host=False), Signal.SILENT, retry_after, unavailable_url=mine
         )
-    return Judgement(Failed("503 unavailable"), signal, unavailable_url=mine)
+    return Judgement(Failed("503 unavailable", "5xx"), signal, unavailable_url=mine)
 
 
 def _recent(last: Unavailable | None, now: datetime) -> bool:
     return last is not None and now - last.at <= TWO_URLS
 
 
-def _meaning_of_answer(answer: Response, reading: Reading | None) -> Meaning:
+def _meaning_of_answer(answer: Response, reading: Reading | None, asked: str) -> Meaning:
     status = answer.status
     if status == 304:
-        return Unchanged("304") if answer.conditional else Failed("304 to a question without validators", reread=True)
+        if answer.conditional:
+            return Unchanged("304")
+        return Failed("304 to a question without validators", "304", reread=True)
     if status in REFUSALS:
         return Refused(f"{status} from the server")
     if status == 410:
-        return Failed("410 gone", gone=True)
+        return Failed("410 gone", "410", gone=True)
     if status not in (200, 203):
         # A validator that the server cannot stand must not be sent for ever.
-        return Failed(f"{status} from the server", reread=status < 300 or answer.conditional)
+        return Failed(f"{status} from the server", str(status), reread=status < 300 or answer.conditional)
     match reading:
         case None:
             return Unchanged("the same bytes", _validators(answer))
         case NotRecognised(reason=reason, start=start):
-            return Failed(reason, excerpt=start, reread=True)
+            content_type = answer.headers.get("content-type")
+            if challenge.wants_log_in(answer.body, content_type, asked, answer.url):
+                return Failed("log-in required", "log-in", excerpt=start, reread=True)
+            return Failed(reason, "not recognised", excerpt=start, reread=True)
         case Document():
             return Read(reading, _validators(answer), body_hash(answer.body))
         case _:

@@ -1,0 +1,73 @@
+"""Whether an answer is a challenge, a block or a log-in page, whatever its status says (DESIGN 4.3, 5.4).
+
+Owns the signs, each a header or a landmark of the page.  Refuses to own: what follows (`outcome`, `refusal`).  Must never break: a
+phrase in running text proves nothing, and a recognised document is never asked about its body.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from lanes.core.urls import split
+
+LOOKED_AT: Final = 65_536
+"""Bytes of a page that are looked at: challenge pages are short, and put their landmarks first."""
+
+_HEADERS: Final[tuple[tuple[str, frozenset[str]], ...]] = (
+    ("cf-mitigated", frozenset({"challenge"})),
+    ("x-amzn-waf-action", frozenset({"challenge", "captcha"})),
+)
+_TITLE: Final = re.compile(r"<title[^>]*>\s*(.*?)\s*</title", re.IGNORECASE | re.DOTALL)
+_PASSWORD: Final = re.compile(r"<input[^>]+type\s*=\s*[\"']?password", re.IGNORECASE)
+_CHALLENGE_SCRIPT: Final = re.compile(r"_cf_chl_opt|/cdn-cgi/challenge-platform/(?!scripts/jsd/)")
+_DDOS_GUARD: Final = re.compile(r"/\.well-known/ddos-guard/|link-ddg", re.IGNORECASE)
+_LOG_IN: Final = frozenset({"login", "log-in", "signin", "sign-in", "wp-login.php", "logon"})
+
+_PAGES: Final[tuple[tuple[str, Callable[[str, str], bool]], ...]] = (
+    (
+        "a Cloudflare challenge",
+        lambda title, page: title.startswith("just a moment") and _CHALLENGE_SCRIPT.search(page) is not None,
+    ),
+    ("a Cloudflare block", lambda title, page: title.startswith("attention required!") and "cloudflare" in title),
+    (
+        "a DDoS-Guard challenge",
+        lambda title, page: title == "ddos-guard" and _DDOS_GUARD.search(page) is not None,
+    ),
+    ("a block page", lambda title, page: "blocked by network security" in page and len(page) < LOOKED_AT),
+)
+
+
+def by_header(headers: Mapping[str, str]) -> str | None:
+    """What a header says that this answer is, in words, or None.  Holds on any status, 200 included."""
+    for name, values in _HEADERS:
+        if headers.get(name, "").strip().lower() in values:
+            return f"a challenge ({name}: {headers[name].strip().lower()})"
+    return None
+
+
+def by_page(body: bytes, content_type: str | None) -> str | None:
+    """What the landmarks of a page say that it is, in words, or None.  Only for a body that no reader recognised."""
+    if not _is_page(body, content_type):
+        return None
+    page = body[:LOOKED_AT].decode("utf-8", "replace")
+    found = _TITLE.search(page)
+    title = " ".join(found[1].lower().split()) if found else ""
+    return next((what for what, shows in _PAGES if shows(title, page)), None)
+
+
+def wants_log_in(body: bytes, content_type: str | None, asked: str, answered: str) -> bool:
+    """Whether a page that no reader recognised asks to log in: we were led to a log-in path, or it has a password field."""
+    if not _is_page(body, content_type):
+        return False
+    parts = split(answered)
+    path = parts.target.partition("?")[0] if parts else ""
+    led_there = asked != answered and not _LOG_IN.isdisjoint(path.lower().strip("/").split("/"))
+    return led_there or _PASSWORD.search(body[:LOOKED_AT].decode("utf-8", "replace")) is not None
+
+
+def _is_page(body: bytes, content_type: str | None) -> bool:
+    return "html" in (content_type or "").lower() or body[:1024].lstrip().lower().startswith(
+        (b"<!doctype html", b"<html")
+    )
