@@ -78,8 +78,21 @@ CREATE TABLE lanes.words (
 );
 CREATE UNIQUE INDEX words_in_force ON lanes.words (host_id, site, (at_least IS NULL)) NULLS NOT DISTINCT WHERE ended_at IS NULL;
 
--- An incident's kind is the kind of failure it is made of; told_at: its third day passed and the Readers were told.
+-- An incident's kind is the kind of failure it is made of; told_at: its third day passed and the Readers were told; owner_told_at: a
+-- refusal's first hour passed and the owner was told; over_told_at: whoever was told was told of its end.
 ALTER TABLE lanes.incidents
     ADD COLUMN kind text,
-    ADD COLUMN told_at timestamptz;
+    ADD COLUMN told_at timestamptz,
+    ADD COLUMN owner_told_at timestamptz,
+    ADD COLUMN over_told_at timestamptz;
 CREATE INDEX incidents_started ON lanes.incidents (started_at DESC);
+
+-- What `lanes upkeep` looks for: URLs that were refused alone and told, what is delivered, hosts that nothing points to.
+CREATE INDEX notices_refused ON lanes.notices (series_id) WHERE kind = 'refused' AND series_id IS NOT NULL;
+CREATE INDEX notices_delivered ON lanes.notices (delivered_at) WHERE delivered_at IS NOT NULL;
+CREATE INDEX hosts_unused ON lanes.hosts (unused_since) WHERE unused_since IS NOT NULL;
+ALTER TABLE lanes.notices SET (autovacuum_vacuum_scale_factor = 0.05);
+
+-- Of all Series and not only of those that can be claimed: a host row that goes is looked up here by its foreign key.
+DROP INDEX lanes.series_turn;
+CREATE INDEX series_turn ON lanes.series (queue_host_id, turn, claimable_at);
