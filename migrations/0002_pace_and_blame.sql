@@ -73,6 +73,9 @@ CREATE TABLE lanes.words (
     at_least   lanes.duration,                       -- null: blocked
     said_at    timestamptz NOT NULL,
     ended_at   timestamptz CHECK (ended_at >= said_at),
+    before_until   timestamptz,                      -- of a block: the wait that stood there before, given back where it is still ahead
+    before_reason  text,
+    CONSTRAINT what_stood_before_has_a_reason CHECK (num_nulls(before_until, before_reason) IN (0, 2)),
     CONSTRAINT about_a_host_or_a_site CHECK (num_nulls(host_id, site) = 1),
     CONSTRAINT only_a_host_is_blocked CHECK (at_least IS NOT NULL OR host_id IS NOT NULL)
 );
