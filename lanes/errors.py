@@ -36,6 +36,14 @@ class UnknownSite(LanesError):
         super().__init__(f"There is no Site {name!r}. Registered: {', '.join(known)}.")
 
 
+class UnknownReader(LanesError):
+    """No Reader has this name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"There is no Reader {name!r}.")
+
+
 class BadUrl(LanesError):
     """A URL that cannot be followed as a Series."""
 

@@ -1,4 +1,4 @@
-"""Why a Series is not being polled just now, or that it is about to be: one reason, one instant.
+"""Why a Series is not being polled just now, or that it is about to be: one reason, one instant, and what is true beside it.
 
 Owns the words and their fixed order (DESIGN 4.2).  Refuses to own: when a Series is due and what gates there are (the rules in
 store/sql/rules).  Must never break: a reason comes from the same `due` and `gate` that the claim uses, never from a second opinion.
@@ -8,10 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
-_TURNS = frozenset(
-    {"the Gap of its Site", "the interval of its host", "the interval of its address", "its host is being fetched"}
-)
+BLOCKED: Final = "the owner blocked it"
+REFUSES: Final = "the host refuses"
+"""Why a host waits, as `hosts.not_before_reason` says it."""
+
+_BY_HAND: Final = frozenset({"polling is switched off", "the Lane is paused"})
+"""Gates of a whole Lane that somebody's hand closed, in the words of lanes.gate."""
+_GAP, _INTERVAL = "the Gap of its Site", "the interval of its host"
+_TURNS: Final = frozenset({_GAP, _INTERVAL, "the interval of its address", "its host is being fetched"})
 """Gates of mere pace, in the words of lanes.gate: whoever waits at one is waiting its turn, not held (DESIGN 2)."""
 
 
@@ -25,7 +31,12 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A Series as it stands at `now`: why it is due (None: it is not), from when it will be, and the first gate that speaks."""
+    """A Series as it stands at `now`: why it is due (None: it is not), from when it will be, and the first gate that speaks.
+
+    `us_since`: the line of every machine that polls is down.  `gap_bound`, `interval_bound`: which lower bound decides the Gap of its
+    Site, the interval of its host (None: its own pace).  `sighted`: a Sighting is what puts its next check off.  `spared`: the kind of
+    failure in which its Site fails, where that spares it.  `waits`: it has a wait of its own.
+    """
 
     now: datetime
     due: str | None
@@ -45,9 +56,17 @@ class Standing:
     failures: int
     failure: str | None
     sighted: bool
-    """A Sighting is what puts its next check off."""
     waits: bool
-    """It has a wait of its own: a Retry-After, a refused URL, robots, an address that is not public."""
+    us_since: datetime | None = None
+    gap_bound: str | None = None
+    interval_bound: str | None = None
+    spared: str | None = None
+    refused_since: datetime | None = None
+    distrusted_at: datetime | None = None
+    distrusted_reason: str | None = None
+    moving_to: str | None = None
+    moving_since: datetime | None = None
+    old_url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,22 +79,58 @@ class Why:
     """Due, or waiting by itself, and kept from being polled by more than its turn."""
 
 
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What is true beside the reason: since when, where that is known, and the URL it is about (whole: whoever shows it hides secrets)."""
+
+    words: str
+    since: datetime | None = None
+    url: str | None = None
+
+
 def why(series: Standing) -> Why:
-    """The first reason that speaks: never polled; a gate without an end; in hand; not due yet; a gate; nothing."""
+    """The first reason that speaks: never polled; the kill switch; its Lane paused; our line; any other gate without an end; in hand;
+    a gate, in the order of lanes.gate, where it is due or the gate outlasts its rest; not due yet; nothing."""
     never = _never(series)
     if never is not None:
         return Why(never, None)
     gate, due = series.gate, series.due is not None
     held = gate is not None and gate.reason not in _TURNS and (due or series.waits)
-    if gate is not None and gate.until is None:
+    if gate is not None and gate.reason in _BY_HAND:
         return Why(gate.reason, None, held=held)
+    if due and series.us_since is not None:
+        return Why("our own line is down: one Poll a minute until it is back", None)
+    if gate is not None and gate.until is None:
+        return Why(_gate(series, gate), None, held=held)
     if series.lease_until is not None and series.lease_until > series.now:
         return Why(f"being polled now, by {series.lease_machine}", None)
     if gate is not None and (due or _outlasts(gate, series.due_at)):
-        return Why(gate.reason, gate.until, held=held)
+        return Why(_gate(series, gate), gate.until, held=held)
     if not due:
         return Why(_not_yet(series), series.due_at)
     return Why(f"due ({series.due}): its Lane takes it at its turn", None)
+
+
+def notes(series: Standing) -> tuple[Note, ...]:
+    """What its owner should know beside the one reason, in a fixed order; mostly nothing."""
+    found: list[Note] = []
+    if series.us_since is not None:
+        found.append(Note("our own line is down", series.us_since))
+    if series.refused_since is not None:
+        found.append(Note("its URL is refused", series.refused_since))
+    if series.moving_to is not None:
+        found.append(
+            Note(
+                "its Site redirects it for good; followed there once that has proved true",
+                series.moving_since,
+                series.moving_to,
+            )
+        )
+    if series.old_url is not None:
+        found.append(Note("it moved from there; `lanes back` returns", None, series.old_url))
+    if series.distrusted_at is not None:
+        found.append(Note(f"its validators are not trusted ({series.distrusted_reason})", series.distrusted_at))
+    return tuple(found)
 
 
 def beyond_check_now(series: Standing) -> str | None:
@@ -97,6 +152,13 @@ def _never(series: Standing) -> str | None:
     return None
 
 
+def _gate(series: Standing, gate: Stop) -> str:
+    if gate.reason == BLOCKED:
+        return "the owner blocked its host"
+    bound = {_GAP: series.gap_bound, _INTERVAL: series.interval_bound}.get(gate.reason)
+    return gate.reason if bound is None else f"{gate.reason} ({bound})"
+
+
 def _outlasts(gate: Stop, due_at: datetime | None) -> bool:
     return gate.until is not None and due_at is not None and gate.until > due_at
 
@@ -108,6 +170,8 @@ def _not_yet(series: Standing) -> str:
         return f"retired ({series.retired_reason}), with a weekly look left"
     if series.lifecycle == "finished":
         return "finished, with a weekly look left"
+    if series.spared is not None:
+        return f"its Site is failing ({series.spared}): that is not charged to it, and it is looked at once an hour"
     if series.failures:
         times = "once" if series.failures == 1 else f"{series.failures} times in a row"
         return f"it failed {times} ({series.failure or 'no detail'}) and is tried again"
