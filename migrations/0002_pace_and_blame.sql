@@ -81,6 +81,21 @@ CREATE TABLE lanes.words (
 );
 CREATE UNIQUE INDEX words_in_force ON lanes.words (host_id, site, (at_least IS NULL)) NULLS NOT DISTINCT WHERE ended_at IS NULL;
 
+-- Each time that the clock went back: when, by the new clock, and by how much every stored instant of pace was shifted.  Never pruned:
+-- the poll record is not shifted, and each of its rows has only how much the clock had gone back in all when it was written.
+CREATE TABLE lanes.clock_shifts (
+    id    bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at    timestamptz NOT NULL,
+    back  interval NOT NULL CHECK (back > '0')
+);
+-- plpgsql, for it keeps its plan: every row of the poll record asks.
+CREATE FUNCTION lanes.shifted() RETURNS interval LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
+BEGIN
+    RETURN (SELECT coalesce(sum(back), '0') FROM lanes.clock_shifts);
+END $$;
+ALTER TABLE lanes.polls ADD COLUMN shifted interval NOT NULL DEFAULT '0';
+ALTER TABLE lanes.polls ALTER COLUMN shifted SET DEFAULT lanes.shifted();
+
 -- An incident's kind is the kind of failure it is made of; told_at: its third day passed and the Readers were told; owner_told_at: a
 -- refusal's first hour passed and the owner was told; over_told_at: whoever was told was told of its end.
 ALTER TABLE lanes.incidents

@@ -23,7 +23,7 @@ POLL_SCHEMA = 2.0  # seconds between two looks while waiting for `lanes migrate`
 _DROP_RULES = """
 DO $$ DECLARE every text; BEGIN
     SELECT string_agg(p.oid::regprocedure::text, ', ') INTO every FROM pg_proc p
-    WHERE p.pronamespace = 'lanes'::regnamespace AND p.proname NOT IN ('now', 'later', 'bucket', 'place_in_queue');
+    WHERE p.pronamespace = 'lanes'::regnamespace AND p.proname NOT IN ('now', 'later', 'bucket', 'place_in_queue', 'shifted');
     IF every IS NOT NULL THEN EXECUTE 'DROP FUNCTION ' || every || ' CASCADE'; END IF;
 END $$
 """

@@ -9,6 +9,7 @@ BEGIN
     SELECT greatest(c.latest_seen, t) - t INTO v_back FROM lanes.clock c FOR UPDATE;
     IF v_back <= interval '5 seconds' THEN RETURN NULL; END IF;
     UPDATE lanes.clock SET latest_seen = t;
+    INSERT INTO lanes.clock_shifts (at, back) VALUES (t, v_back);
     UPDATE lanes.machines SET shaken_at = t, asked_at = asked_at - v_back, us_since = us_since - v_back, probe_at = probe_at - v_back,
         excused_at = excused_at - v_back;
     UPDATE lanes.lanes SET next_at = next_at - v_back, refused_until = refused_until - v_back, refused_since = refused_since - v_back,
@@ -22,6 +23,7 @@ BEGIN
     UPDATE lanes.addresses SET next_at = next_at - v_back, booked_until = booked_until - v_back, used_at = used_at - v_back;
     UPDATE lanes.robots SET asked_at = asked_at - v_back, again_at = again_at - v_back, read_at = read_at - v_back,
         crawl_delay_since = crawl_delay_since - v_back, unanswered_since = unanswered_since - v_back;
+    UPDATE lanes.words SET said_at = said_at - v_back, ended_at = ended_at - v_back, before_until = before_until - v_back;
     UPDATE lanes.series SET next_check_at = next_check_at - v_back, latest_checked_at = latest_checked_at - v_back,
         earlier_checked_at = earlier_checked_at - v_back, force_poll_at = force_poll_at - v_back, sighted_at = sighted_at - v_back,
         not_before = not_before - v_back, lease_until = lease_until - v_back, retry_at = retry_at - v_back,
