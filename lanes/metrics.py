@@ -60,7 +60,7 @@ GAUGES: Final[Mapping[str, str]] = {
 }
 BUILD: Final = ("lanes_build_info", "Always 1; the version is a label.")
 
-OUTCOMES: Final[tuple[Label, ...]] = tuple(label for label in Label if label is not Label.REDIRECTED)
+OUTCOMES: Final[tuple[Label, ...]] = tuple(label for label in Label if label not in (Label.REDIRECTED, Label.ROBOTS))
 """What a Poll can end as: a redirected hop is only a part of one."""
 
 RETRY: Final = 10.0  # s between two tries for a port that is taken

@@ -30,10 +30,12 @@ class Label(StrEnum):
     WAIT = "asked to wait"
     REFUSED = "refused"
     BLOCKED = "blocked"
+    DISALLOWED = "disallowed"
     PUT_BACK = "put back"
     ABANDONED = "abandoned"
     FEED_FOUND = "feed found"  # a web page that was added named its feed
     REDIRECTED = "redirected"  # an earlier hop of a Poll: its last hop has the outcome
+    ROBOTS = "robots"  # a request for robots.txt, made in the turn of a Poll
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,13 @@ class Blocked:
 
 
 @dataclass(frozen=True, slots=True)
+class Disallowed:
+    """robots.txt does not allow it: never asked, or asked for a feed and found to be a page."""
+
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
 class PutBack:
     """The Poll could not be carried out through no fault of the Series."""
 
@@ -97,7 +106,7 @@ class PutBack:
     resume: Resume | None
 
 
-Meaning = Unchanged | Read | Failed | Refused | AskedToWait | Blocked | PutBack
+Meaning = Unchanged | Read | Failed | Refused | AskedToWait | Blocked | Disallowed | PutBack
 
 
 @dataclass(frozen=True, slots=True)
