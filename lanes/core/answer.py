@@ -45,13 +45,15 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Where a Poll that was put back inside a redirect chain goes on (DESIGN 4.3 Hops); forgotten after 1 h."""
+    """Where a Poll that was put back inside a redirect chain goes on (DESIGN 4.3 Hops); forgotten after 1 h.  `robots`: the chain is that
+    of its origin's robots.txt."""
 
     url: str
     hops: int
     permanent: bool
     cookies: tuple[tuple[str, str, str], ...] = ()
     seen: tuple[str, ...] = ()
+    robots: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,8 +31,9 @@ _MOST_CODINGS = 3
 Pieces = Iterable[bytes]
 
 
-def decoded(pieces: Pieces, encoding: str, most: int) -> bytes:
-    """The whole body behind `Content-Encoding: encoding`; a coding that nobody knows is taken for a label and left alone.
+def decoded(pieces: Pieces, encoding: str, most: int, cut: int | None = None) -> bytes:
+    """The whole body behind `Content-Encoding: encoding`, or its first `cut` bytes; a coding that nobody knows is taken for a label and
+    left alone.
 
     Raises: Broken (ENCODING where the bytes are not what the header says, OVERSIZE past `most` bytes).
     """
@@ -42,7 +43,8 @@ def decoded(pieces: Pieces, encoding: str, most: int) -> bytes:
     for coding in reversed(codings):
         pieces = _bounded(_DECODERS[coding](pieces), most)
     try:
-        return b"".join(_bounded(pieces, most))
+        pieces = _bounded(pieces, most)
+        return b"".join(pieces if cut is None else _first(pieces, cut))
     except (zlib.error, brotli.error, zstd.ZstdError, EOFError) as error:
         what = "ends early" if isinstance(error, EOFError) else "is something else"
         raise Broken(Trouble.ENCODING, f"Content-Encoding says {', '.join(codings)}, the body {what}", True) from error
@@ -55,6 +57,15 @@ def _bounded(pieces: Pieces, most: int) -> Iterator[bytes]:
         if size > most:
             raise Broken(Trouble.OVERSIZE, f"more than {most} bytes decompressed", line_proved=True)
         yield piece
+
+
+def _first(pieces: Pieces, cut: int) -> Iterator[bytes]:
+    """The first `cut` bytes; what follows is not even asked for."""
+    for piece in pieces:
+        yield piece[:cut]
+        cut -= len(piece)
+        if cut <= 0:
+            return
 
 
 def _zlib(pieces: Pieces, wbits: int, *, members: bool = False) -> Iterator[bytes]:

@@ -117,15 +117,18 @@ class Connection(HTTPConnection):
         self.status = reply.status
         return reply
 
-    def read(self, reply: Reply, until: float) -> bytes:
-        """The whole body, decompressed.  Raises: Broken."""
+    def read(self, reply: Reply, until: float, cut: int | None = None) -> bytes:
+        """The whole body, decompressed; or its first `cut` bytes, and where there are more the connection is given up.  Raises: Broken."""
         if reply.length_remaining == 0:
             reply.close()
             return b""
-        if (reply.length_remaining or 0) > self._limits.wire:
+        if cut is None and (reply.length_remaining or 0) > self._limits.wire:
             raise Broken(Trouble.OVERSIZE, f"{reply.length_remaining} bytes announced", line_proved=True)
         try:
-            return decoded(_pieces(reply), reply.headers.get("content-encoding", ""), self._limits.decoded)
+            body = decoded(_pieces(reply), reply.headers.get("content-encoding", ""), self._limits.decoded, cut)
+            if cut is not None and len(body) >= cut:
+                self.end()
+            return body
         except (OSError, HTTPException, HTTPError, ValueError) as error:  # ValueError: a chunk of negative size
             raise self._broken_body(error, until) from error
 

@@ -47,6 +47,9 @@ class Request:
 
     `address` is the address the host was last dialled at: kept while DNS still names it.  `dial` is one whose slot the claim has taken:
     dialled without asking DNS again, the guard repeated.  Both belong to the host of the first request, which is `resume`'s where given.
+
+    `whole` is its own deadline in seconds, where shorter.  `cut`: more bytes than this are not read.  `further`: its Poll has asked
+    something else before, so that its first request is a hop too: it waits for that permit.
     """
 
     url: str
@@ -57,6 +60,9 @@ class Request:
     address: str | None = None
     dial: str | None = None
     resume: Resume | None = None
+    whole: float | None = None
+    cut: int | None = None
+    further: bool = False
 
 
 class Http:
@@ -133,7 +139,8 @@ class _Fetch:
         self._http = http
         self._request = request
         self._permits = permits
-        self._until = time.monotonic() + http.limits.whole
+        whole = http.limits.whole
+        self._until = time.monotonic() + (whole if request.whole is None else min(request.whole, whole))
         self._requests: list[Sent] = []
         resume = request.resume
         self._hop = _Hop(resume.url, resume.hops, resume.permanent) if resume else _Hop(request.url, 0, True)
@@ -143,6 +150,8 @@ class _Fetch:
 
     def answer(self) -> Answer:
         try:
+            if self._request.further:
+                self._enter()
             while (answer := self._asked()) is None:
                 pass
         except Refused as refused:
@@ -155,6 +164,12 @@ class _Fetch:
             proved = broken.line_proved or any(sent.status for sent in self._requests)
             return NoResponse(broken.trouble, broken.detail, tuple(self._requests), proved)
         return answer
+
+    def _enter(self) -> None:
+        """Enter the host of the first request as a hop does.  Raises: Held."""
+        parts = split(self._hop.url)
+        if parts is not None:
+            self._route = Route(self._permitted(parts.host))
 
     def _asked(self) -> Response | None:
         """One hop: its answer, or None when it led to another that may be asked now.  Raises: Broken, Refused, Held."""
@@ -205,7 +220,7 @@ class _Fetch:
         location = told.get("location", "") if reply.status in _REDIRECTS else None
         body = b""
         if location is None:
-            body = connection.read(reply, self._until)
+            body = connection.read(reply, self._until, self._request.cut)
         else:
             connection.drain(reply)
         conditional = "If-None-Match" in headers or "If-Modified-Since" in headers
@@ -229,7 +244,7 @@ class _Fetch:
 
     def _dialled(self, parts: Parts) -> tuple[socket.socket, str, float]:
         """At a hop the slot waits a little for an address's slot too; at the first URL the Poll is put back with the address."""
-        patience = self._http.limits.hop_wait if self._hop.count else 0.0
+        patience = self._http.limits.hop_wait if self._hop.count or self._request.further else 0.0
         while True:
             try:
                 return self._http.dialler.dial(parts, self._route, self._permits, self._until)

@@ -96,12 +96,13 @@ def resume_row(resume: Resume) -> dict[str, Any]:
         "permanent": resume.permanent,
         "cookies": [list(cookie) for cookie in resume.cookies],
         "seen": list(resume.seen),
+        "robots": resume.robots,
     }
 
 
 def _resume_of(row: dict[str, Any]) -> Resume:
     cookies = tuple((str(a), str(b), str(c)) for a, b, c in row["cookies"])
-    return Resume(row["url"], row["hops"], row["permanent"], cookies, tuple(row["seen"]))
+    return Resume(row["url"], row["hops"], row["permanent"], cookies, tuple(row["seen"]), row.get("robots", False))
 
 
 def text(address: Any) -> str | None:
