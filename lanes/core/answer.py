@@ -24,6 +24,7 @@ class Trouble(StrEnum):
     OVERSIZE = "oversize"  # past the cap on the wire or decompressed (CASES G5)
     LOOP = "redirect loop"
     HOPS = "too many redirects"
+    LEFT = "left the Site"  # a redirect of a one-host Site to a host that is not its own: never followed
     BAD_URL = "bad url"  # a Location or stored URL that cannot be asked: no host, not http(s)
 
 

@@ -49,7 +49,8 @@ class Request:
     dialled without asking DNS again, the guard repeated.  Both belong to the host of the first request, which is `resume`'s where given.
 
     `whole` is its own deadline in seconds, where shorter.  `cut`: more bytes than this are not read.  `further`: its Poll has asked
-    something else before, so that its first request is a hop too: it waits for that permit.
+    something else before, or goes on at a host that its claim did not enter, so that its first request is a hop too: it waits for that
+    permit.  `hosts` are the only ones that a redirect may lead to; none: any.
     """
 
     url: str
@@ -63,6 +64,7 @@ class Request:
     whole: float | None = None
     cut: int | None = None
     further: bool = False
+    hosts: tuple[str, ...] = ()
 
 
 class Http:
@@ -303,6 +305,8 @@ class _Fetch:
         parts = split(url) if url is not None else None
         if url is None or parts is None:
             raise Broken(Trouble.BAD_URL, "a redirect that leads to no http or https URL", line_proved=True)
+        if self._request.hosts and parts.host not in self._request.hosts:
+            raise Broken(Trouble.LEFT, f"a redirect to {parts.host}", line_proved=True)
         if self._hop.count >= self._http.limits.hops:
             raise Broken(Trouble.HOPS, f"more than {self._http.limits.hops} redirects", line_proved=True)
         self._cookies = self._cookies or _jar()

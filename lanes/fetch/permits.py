@@ -33,7 +33,8 @@ class Permits(Protocol):
         """Take a slot in the address bucket of `address`, which is new or changed for `host`, before it is dialled."""
 
     def hop(self, host: str) -> Go | Wait:
-        """Enter `host` for the next hop of a redirect chain: its `busy_until` and its buckets are spent as a claim spends them."""
+        """Enter `host` for the next hop of a redirect chain: its `busy_until` and its buckets are spent as a claim spends them, the Gap of
+        its Site among them."""
 
     def sending(self, host: str, address: str) -> datetime | Wait:
         """The request is about to be written: moves the buckets first where it is late, and returns the sent instant (Postgres time), or

@@ -6,8 +6,8 @@ hand or does not exist, and nothing but this file sets its pace.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from lanes.core.chapters import Reading
@@ -22,7 +22,9 @@ class Site:
 
     `recognise` takes a canonical URL and gives the URL to fetch, or None: not of this Site.  `read` takes an answer's body, its
     Content-Type header and its final URL, and never raises.  `accept` is the Accept header.  `gap` None: no Gap.  `slots` is
-    capacity, not pace.
+    capacity, not pace.  `hosts` are those of a Site of one host or a fixed few: a redirect that leaves them is not followed; none: any
+    host.  `host_floors` names hosts that may be asked faster than the default, and how fast.  `named_numbers`: the Site itself names
+    groups and numbers.
     """
 
     name: str
@@ -34,6 +36,9 @@ class Site:
     recognise: Callable[[str], str | None]
     read: Callable[[bytes, str | None, str], Reading]
     accept: str
+    hosts: tuple[str, ...] = ()
+    host_floors: Mapping[str, timedelta] = field(default_factory=dict, hash=False)
+    named_numbers: bool = False
 
 
 FEEDS = Site(
