@@ -17,11 +17,13 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from lanes.core.answer import Answer, Response, Sent
+from lanes.core.blame import proof
 from lanes.core.chapters import Document, NotRecognised, Reading, distinct, guids_lie
+from lanes.core.circumstances import Circumstances, Known
 from lanes.core.claim import Claim
 from lanes.core.outcome import Failed, Judgement, Label, PutBack, Read, judge, wants_reading
 from lanes.core.pace import LATE_WAIT, SENT_LATE, HostPace, Signal
-from lanes.core.settlement import Circumstances, Known, Settlement, decide
+from lanes.core.settlement import Settlement, decide
 from lanes.core.urls import split
 from lanes.errors import BadUrl, DatabaseAway
 from lanes.fetch.http import Http, Request
@@ -126,7 +128,12 @@ class Hand:
         paces = tuple(self._entered[sent.host].interval for sent in requests)
         last = {self._entered[sent.host].host_id: sent.sent_at for sent in requests}
         return Trail(
-            self._entered[self._where].host_id, hosts, tuple(last.get(each) for each in hosts), requests, paces
+            self._entered[self._where].host_id,
+            hosts,
+            tuple(last.get(each) for each in hosts),
+            requests,
+            paces,
+            None if answer is None else proof(answer),
         )
 
 
@@ -173,7 +180,7 @@ class Poller:
     def _request(self, claim: Claim) -> Request:
         validators = claim.validators
         due = claim.unconditional_at is None or claim.claimed_at - claim.unconditional_at >= UNCONDITIONAL_AFTER
-        if validators is None or due:
+        if validators is None or due or claim.memory.distrusted:
             return Request(
                 claim.url, accept=self._site.accept, address=claim.address, dial=claim.dial, resume=claim.resume
             )
@@ -194,6 +201,7 @@ class Poller:
         return self._site.read(answer.body, answer.headers.get("content-type"), answer.url)
 
     def _settle(self, claim: Claim, answer: Answer | None, judged: Judgement, hand: Hand, began: float) -> Ended:
+        trail, seconds = hand.trail(answer), time.monotonic() - began
         around = Circumstances(
             now=hand.now(),
             chance=self._chance(),
@@ -201,8 +209,8 @@ class Poller:
             host=hand.pace(),
             latency=answer.latency if isinstance(answer, Response) else None,
             unconditional=isinstance(answer, Response) and not answer.conditional,
+            sent_at=trail.requests[-1].sent_at if trail.requests else None,
         )
-        trail, seconds = hand.trail(answer), time.monotonic() - began
 
         def write() -> tuple[bool, Settlement]:
             if isinstance(judged.meaning, Read):

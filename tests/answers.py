@@ -11,7 +11,8 @@ from lanes.core.chapters import Document, Item, Reading, distinct, guids_lie
 from lanes.core.claim import Claim, Trigger
 from lanes.core.outcome import Judgement, body_hash, judge, wants_reading
 from lanes.core.pace import HostPace
-from lanes.core.settlement import Circumstances, Known, Settlement, decide
+from lanes.core.circumstances import Circumstances, Known
+from lanes.core.settlement import Settlement, decide
 
 STAMP = datetime(2031, 5, 4, 12, tzinfo=UTC)
 """When the Poll was claimed."""

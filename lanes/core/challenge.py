@@ -7,7 +7,8 @@ phrase in running text proves nothing, and a recognised document is never asked 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from lanes.core.urls import split
@@ -21,21 +22,31 @@ _HEADERS: Final[tuple[tuple[str, frozenset[str]], ...]] = (
 )
 _TITLE: Final = re.compile(r"<title[^>]*>\s*(.*?)\s*</title", re.IGNORECASE | re.DOTALL)
 _PASSWORD: Final = re.compile(r"<input[^>]+type\s*=\s*[\"']?password", re.IGNORECASE)
-_CHALLENGE_SCRIPT: Final = re.compile(r"_cf_chl_opt|/cdn-cgi/challenge-platform/(?!scripts/jsd/)")
-_DDOS_GUARD: Final = re.compile(r"/\.well-known/ddos-guard/|link-ddg", re.IGNORECASE)
 _LOG_IN: Final = frozenset({"login", "log-in", "signin", "sign-in", "wp-login.php", "logon"})
 
-_PAGES: Final[tuple[tuple[str, Callable[[str, str], bool]], ...]] = (
-    (
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """A kind of page: its title (lower-case) and a mark of its text must both be there."""
+
+    what: str
+    title: re.Pattern[str]
+    mark: re.Pattern[str]
+
+
+_PAGES: Final = (
+    Sign(
         "a Cloudflare challenge",
-        lambda title, page: title.startswith("just a moment") and _CHALLENGE_SCRIPT.search(page) is not None,
+        re.compile("just a moment"),
+        re.compile(r"_cf_chl_opt|/cdn-cgi/challenge-platform/(?!scripts/jsd/)"),
     ),
-    ("a Cloudflare block", lambda title, page: title.startswith("attention required!") and "cloudflare" in title),
-    (
+    Sign("a Cloudflare block", re.compile("attention required!.*cloudflare"), re.compile("")),
+    Sign(
         "a DDoS-Guard challenge",
-        lambda title, page: title == "ddos-guard" and _DDOS_GUARD.search(page) is not None,
+        re.compile("ddos-guard$"),
+        re.compile(r"/\.well-known/ddos-guard/|link-ddg", re.IGNORECASE),
     ),
-    ("a block page", lambda title, page: "blocked by network security" in page and len(page) < LOOKED_AT),
+    Sign("a block page", re.compile("blocked$"), re.compile("blocked by network security")),
 )
 
 
@@ -54,7 +65,7 @@ def by_page(body: bytes, content_type: str | None) -> str | None:
     page = body[:LOOKED_AT].decode("utf-8", "replace")
     found = _TITLE.search(page)
     title = " ".join(found[1].lower().split()) if found else ""
-    return next((what for what, shows in _PAGES if shows(title, page)), None)
+    return next((sign.what for sign in _PAGES if sign.title.match(title) and sign.mark.search(page)), None)
 
 
 def wants_log_in(body: bytes, content_type: str | None, asked: str, answered: str) -> bool:

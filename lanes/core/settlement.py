@@ -10,19 +10,24 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
-from lanes.core import pace, schedule, urls
+from lanes.core import blame, consequences, pace, schedule, urls
 from lanes.core.chapters import NO_HINTS, Document, Hints, Item, distinct, guids_lie
+from lanes.core.circumstances import Circumstances, Known
 from lanes.core.claim import Claim, Validators
-from lanes.core.outcome import AskedToWait, Blocked, Failed, Judgement, Label, PutBack, Read, Refused, Unchanged
-from lanes.core.pace import HostPace
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What the database knows of the identities of one document: those it has, and whether the Series has any at all."""
-
-    identities: frozenset[bytes] = frozenset()
-    any: bool = False
+from lanes.core.consequences import Consequence, Retire
+from lanes.core.outcome import (
+    AskedToWait,
+    Blocked,
+    Disallowed,
+    Failed,
+    Judgement,
+    Label,
+    PutBack,
+    Read,
+    Refused,
+    Unchanged,
+)
+from lanes.core.pace import HostPace, Signal
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +52,7 @@ class Settlement:
     """Everything a settled Poll writes.  `validators` None keeps what is stored; `forget` drops it (the next Poll is unconditional).
 
     `url` is asked first from now on, where it is not None.  `chapters` are in document order; `seen` are all identities not known before,
-    those of the new Chapters and those that known Chapters have gained.
+    those of the new Chapters and those that known Chapters have gained.  `kind` is that of a failure; `spared`: its Site is to blame.
     """
 
     label: Label
@@ -74,25 +79,15 @@ class Settlement:
     host_wait: Wait | None = None
     unavailable_url: bytes | None = None
     excerpt: str = ""
+    kind: str | None = None
+    spared: bool = False
+    consequences: tuple[Consequence, ...] = ()
     changed: dict[str, list[object]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Circumstances:
-    """The values a decision takes from around it: `now`, a random number 0 to 1, the registry's Rest (None on `feeds`), the pace of the
-    host that answered, the answer's latency, and whether the question carried no validators."""
-
-    now: datetime
-    chance: float
-    site_rest: timedelta | None
-    host: HostPace
-    latency: timedelta | None = None
-    unconditional: bool = False
 
 
 def decide(claim: Claim, judged: Judgement, known: Known, around: Circumstances) -> Settlement:
     """The settlement of one judged answer; a PutBack is not one and must not come here."""
-    host = pace.after(around.host, judged.signal, around.latency)
+    host = pace.after(around.host, judged.signal, around.latency, around.now, around.host_floor)
     series_wait = _retry_after(judged, around.now) if judged.retry_after is not None else None
     match judged.meaning:
         case Unchanged(how=how, validators=validators):
@@ -100,9 +95,8 @@ def decide(claim: Claim, judged: Judgement, known: Known, around: Circumstances)
             settled = replace(settled, validators=validators)
         case Read():
             settled = _document(claim, judged, judged.meaning, known, around, host)
-        case Failed(detail=detail, excerpt=excerpt, gone=gone, reread=reread):
-            settled = _failed(claim, around, host, Label.FAILED, detail, gone=gone, forget=reread)
-            settled = replace(settled, excerpt=excerpt)
+        case Failed():
+            settled = _failed(claim, around, host, Label.FAILED, judged.meaning)
         case Refused(detail=detail):
             settled = _refused(claim, around, host, detail)
             series_wait = _later(series_wait, settled.series_wait)
@@ -111,10 +105,15 @@ def decide(claim: Claim, judged: Judgement, known: Known, around: Circumstances)
         case Blocked(detail=detail):
             settled = _held_back(claim, around, host, Label.BLOCKED, detail)
             series_wait = Wait(around.now + schedule.DISALLOWED, detail)
+        case Disallowed(detail=detail):
+            settled = _held_back(claim, around, host, Label.DISALLOWED, detail)
+            series_wait = Wait(around.now + schedule.DISALLOWED, detail)
         case PutBack():
             raise ValueError("a Poll that was put back is not settled")
         case _:
             assert_never(judged.meaning)
+    if settled.good:
+        settled = replace(settled, consequences=consequences.of_good(claim, judged, known, around))
     return _with(settled, series_wait, judged, claim, around)
 
 
@@ -155,7 +154,8 @@ def _document(
     guid_alone = claim.guid_alone and not guids_lie(document.items)
     items = distinct(document.items, guid_alone=guid_alone)
     if not items and known.any:
-        return _failed(claim, around, host, Label.EMPTY, "no Chapter where some were known", forget=True)
+        empty = Failed("no Chapter where some were known", "empty", reread=True)
+        return _failed(claim, around, host, Label.EMPTY, empty)
     fresh = [(item, ids) for item, ids in items if known.identities.isdisjoint(ids)]
     oldest = _oldest_known(items, known, around.now)
     chapters = tuple(
@@ -197,31 +197,32 @@ def _back_fill(item: Item, oldest_known: datetime | None) -> bool:
     return oldest_known is not None and item.published_at is not None and item.published_at < oldest_known
 
 
-def _failed(
-    claim: Claim,
-    around: Circumstances,
-    host: HostPace,
-    label: Label,
-    detail: str,
-    *,
-    gone: bool = False,
-    forget: bool = False,
-) -> Settlement:
-    failures = claim.failures + 1
-    wait = schedule.after_failure(_rest(claim, around), failures)
+def _failed(claim: Claim, around: Circumstances, host: HostPace, label: Label, failed: Failed) -> Settlement:
+    """Counted, unless its Site is to blame: then it rests an hour and costs nothing."""
+    view = consequences.site_view(claim, failed.kind)
+    failures = claim.failures + (not view.spared)
+    wait = (
+        max(_rest(claim, around), blame.SPARED_REST)
+        if view.spared
+        else schedule.after_failure(_rest(claim, around), failures)
+    )
     due = schedule.next_check(claim.claimed_at, wait, claim.hints, series_id=claim.series_id, chance=around.chance)
     return Settlement(
         label,
-        detail,
+        failed.detail,
         due,
         claim.rest,
         host,
         failures=failures,
         refusals=claim.refusals,
-        gone=gone,
-        forget=forget,
+        gone=failed.gone,
+        forget=failed.reread,
         guid_alone=claim.guid_alone,
         hints=claim.hints,
+        excerpt=failed.excerpt,
+        kind=failed.kind,
+        spared=view.spared,
+        consequences=consequences.of_failure(claim, around, view, failures, failed.detail, gone=failed.gone),
     )
 
 
@@ -281,6 +282,8 @@ def _with(
 ) -> Settlement:
     whole = replace(
         settled,
+        consequences=(*settled.consequences, *consequences.of_pace(claim, judged, settled.host, around)),
+        host_wait=_dead_wait(settled, judged, around) or settled.host_wait,
         host_before=around.host,
         url=_asked_first(claim.url, judged.moved_to) if settled.good else None,
         series_wait=series_wait,
@@ -290,17 +293,18 @@ def _with(
     return replace(whole, changed=_changed(whole, claim, around))
 
 
+def _dead_wait(settled: Settlement, judged: Judgement, around: Circumstances) -> Wait | None:
+    """A dead host is probed once an hour, by whichever of its Series is due."""
+    if judged.signal is not Signal.TROUBLED or not pace.is_dead(settled.host):
+        return None
+    return Wait(around.now + pace.DEAD_PROBE, "the host does not answer: asked once an hour")
+
+
 def _asked_first(url: str, moved_to: str | None) -> str | None:
     """A permanent move inside one host (scheme, slash, www) that led to a good answer is asked first from then on (DESIGN 4.3 Hops)."""
     if moved_to is None or moved_to == url:
         return None
-    here, there = urls.split(url), urls.split(moved_to)
-    return moved_to if here is not None and there is not None and _plain(here) == _plain(there) else None
-
-
-def _plain(parts: urls.Parts) -> tuple[str, str, str | None]:
-    """What is left of a URL without its scheme, its last slash and its www."""
-    return parts.host.removeprefix("www."), parts.target.rstrip("/"), parts.userinfo
+    return moved_to if urls.is_same_place(url, moved_to) else None
 
 
 def _changed(settled: Settlement, claim: Claim, around: Circumstances) -> dict[str, list[object]]:
@@ -312,7 +316,10 @@ def _changed(settled: Settlement, claim: Claim, around: Circumstances) -> dict[s
         "host pace": (_seconds(around.host.pace), _seconds(settled.host.pace)),
         "host backoffs": (around.host.backoffs, settled.host.backoffs),
     }
-    return {name: list(pair) for name, pair in pairs.items() if pair[0] != pair[1]}
+    changed = {name: list(pair) for name, pair in pairs.items() if pair[0] != pair[1]}
+    if any(isinstance(each, Retire) for each in settled.consequences):
+        changed["retired"] = [False, True]
+    return changed
 
 
 def _seconds(duration: timedelta | None) -> float | None:

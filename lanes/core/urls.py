@@ -85,6 +85,17 @@ def shown(url: str) -> str:
     return f"{parts.scheme}://{parts.authority}{path}{'?...' if asked else ''}"
 
 
+def is_same_place(one: str, other: str) -> bool:
+    """Whether two URLs differ in nothing but scheme, last slash and www: the same place inside one host (DESIGN 4.3 Hops)."""
+    here, there = split(one), split(other)
+    return here is not None and there is not None and _plain(here) == _plain(there)
+
+
+def _plain(parts: Parts) -> tuple[str, str, str | None]:
+    """What is left of a URL without its scheme, its last slash and its www."""
+    return parts.host.removeprefix("www."), parts.target.rstrip("/"), parts.userinfo
+
+
 def _is_host(host: str) -> bool:
     labels = host.split(".")
     return len(host) <= 253 and _NAME.fullmatch(host) is not None and all(0 < len(label) < 64 for label in labels)

@@ -15,12 +15,16 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from lanes.core.answer import Sent
+from lanes.core.circumstances import Known
 from lanes.core.claim import Claim
+from lanes.core.consequences import Heed, Learn
 from lanes.core.outcome import NOT_PUBLIC, PutBack
 from lanes.core.pace import ADDRESS_PACE, LATE_WAIT, HostPace
-from lanes.core.settlement import Known, Settlement
+from lanes.core.settlement import Settlement
 from lanes.core.urls import split
+from lanes.store import consequences
 from lanes.store.claimed import claim_of, resume_row, text
+from lanes.store.consequences import Place
 from lanes.store.pool import Connection, Database, named_sql
 
 _SQL = named_sql("polling")
@@ -54,13 +58,15 @@ Turn = Claimed | AskAgain | Nothing
 @dataclass(frozen=True, slots=True)
 class Trail:
     """Where a Poll went: the host it reached last, all that it entered (ids, in order), the instant of the last request to each (None:
-    none was written), the requests, and the host interval in force for each of these."""
+    none was written), the requests, the host interval in force for each of these, and whether the attempt proved our own line (None:
+    none was made)."""
 
     host_id: int
     hosts: tuple[int, ...]
     sent: tuple[datetime | None, ...]
     requests: tuple[Sent, ...]
     paces: tuple[timedelta, ...]
+    proof: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +96,8 @@ class Gauges:
 class PollStore:
     """The rows of one Site, as its Lane on one machine uses them."""
 
-    def __init__(self, database: Database, site: str, machine: str) -> None:
-        self._database, self.site, self._machine = database, site, machine
+    def __init__(self, database: Database, site: str, machine: str, *, many_hosts: bool = True) -> None:
+        self._database, self.site, self._machine, self._many_hosts = database, site, machine, many_hosts
 
     def enrol(self, *, polling: bool = True) -> None:
         """What a Lane does at its start: the Site has its row, the poll record its partitions, the clock is noted, and whoever waits
@@ -140,8 +146,13 @@ class PollStore:
 
     def settle(self, claim: Claim, settled: Settlement, trail: Trail) -> bool:
         """Ends a Poll that found no Chapters to store.  False: its lease had run out, and only what slows was written."""
-        with self._database.connection() as connection:
-            return self._settle(connection, claim, settled, trail, new=len(settled.chapters))
+        if not settled.consequences:
+            with self._database.connection() as connection:
+                return self._settle(connection, claim, settled, trail, new=0)
+        with self._database.transaction() as connection:
+            held = self._settle(connection, claim, settled, trail, new=0)
+            self._follow(connection, claim, settled, trail, held=held)
+            return held
 
     def settle_document(
         self, claim: Claim, identities: list[bytes], decide: Callable[[Known], Settlement], trail: Trail
@@ -154,13 +165,23 @@ class PollStore:
             held = _SQL.hold(connection, series_id=claim.series_id, token=claim.token, hosts=list(trail.hosts))
             known = _known(connection, claim.series_id, identities)
             settled = decide(known)
-            new = _keep(connection, claim.series_id, settled) if held else 0
+            new, news = _keep(connection, claim.series_id, settled) if held else (0, [])
             self._settle(connection, claim, settled, trail, new=new)
+            if news:
+                consequences.keep_news(connection, claim, news)
+            self._follow(connection, claim, settled, trail, held=held)
             return held, settled
 
     def _settle(self, connection: Connection, claim: Claim, settled: Settlement, trail: Trail, *, new: int) -> bool:
-        held: bool = _SQL.settle(connection, **_settle_row(claim, settled, trail, new), **self._record(claim, trail))
+        held: bool = _SQL.settle(connection, **_settle_row(settled, trail, new), **self._record(claim, trail))
         return held
+
+    def _follow(self, connection: Connection, claim: Claim, settled: Settlement, trail: Trail, *, held: bool) -> None:
+        """What slows is never fenced: a late worker's refused read is heeded, and what it learnt of its host."""
+        followed = [each for each in settled.consequences if held or isinstance(each, Heed | Learn)]
+        if followed:
+            place = Place(self.site, self._many_hosts, claim.host_id, trail.host_id)
+            consequences.write(connection, claim, place, followed, _SQL.now(connection))
 
     def put_back(self, claim: Claim, why: PutBack, trail: Trail, queue_host_id: int | None = None) -> bool:
         """Puts a Poll back; `queue_host_id` is the host it queues under while it has somewhere to resume."""
@@ -248,6 +269,7 @@ class PollStore:
             "trigger": claim.trigger.value,
             "address_pace": ADDRESS_PACE,
             "hops": Jsonb(_hops(claim, trail)),
+            "proof": trail.proof,
         }
 
 
@@ -274,39 +296,41 @@ def _known(connection: Connection, series_id: int, identities: list[bytes]) -> K
     return Known(frozenset(each.bytes for each in row.known), row.any_known)
 
 
-def _keep(connection: Connection, series_id: int, settled: Settlement) -> int:
-    """Identities first; a Chapter is stored when all of its identities were really new.  Returns how many were."""
+def _keep(connection: Connection, series_id: int, settled: Settlement) -> tuple[int, list[int]]:
+    """Identities first; a Chapter is stored when all of its identities were really new.  How many were, and the ids of those to tell."""
     if not settled.seen:
-        return 0
+        return 0, []
     rows = _SQL.keep_identities(
         connection, series_id=series_id, identities=[UUID(bytes=each) for each in set(settled.seen)]
     )
     inserted = {row.identity.bytes for row in rows}
     fresh = [chapter for chapter in settled.chapters if inserted.issuperset(chapter.identities)]
-    if fresh:
-        _SQL.keep_chapters(
-            connection,
-            series_id=series_id,
-            titles=[chapter.item.title for chapter in fresh],
-            urls=[chapter.item.link for chapter in fresh],
-            published=[chapter.item.published_at for chapter in fresh],
-            approximate=[chapter.item.approximate for chapter in fresh],
-            announced=[chapter.announced for chapter in fresh],
-            volumes=[chapter.item.volume for chapter in fresh],
-            numbers=[chapter.item.number for chapter in fresh],
-            labels=[chapter.item.label for chapter in fresh],
-        )
-    return len(fresh)
+    if not fresh:
+        return 0, []
+    kept = _SQL.keep_chapters(
+        connection,
+        series_id=series_id,
+        titles=[chapter.item.title for chapter in fresh],
+        urls=[chapter.item.link for chapter in fresh],
+        published=[chapter.item.published_at for chapter in fresh],
+        approximate=[chapter.item.approximate for chapter in fresh],
+        announced=[chapter.announced for chapter in fresh],
+        volumes=[chapter.item.volume for chapter in fresh],
+        numbers=[chapter.item.number for chapter in fresh],
+        labels=[chapter.item.label for chapter in fresh],
+    )
+    return len(fresh), [row.id for row in kept if row.announced]
 
 
-def _settle_row(claim: Claim, settled: Settlement, trail: Trail, new: int) -> dict[str, Any]:
+def _settle_row(settled: Settlement, trail: Trail, new: int) -> dict[str, Any]:
     document, validators, hints = settled.document, settled.validators, settled.hints
     return {
         "host_id": trail.host_id,
         "next_check_at": settled.next_check_at,
         "rest": settled.rest,
         "failures": settled.failures,
-        "failure": _failure(claim, settled),
+        "failure": _failure(settled),
+        "failure_kind": settled.kind,
         "refusals": settled.refusals,
         "good": settled.good,
         "gone": settled.gone,
@@ -341,8 +365,8 @@ def _settle_row(claim: Claim, settled: Settlement, trail: Trail, new: int) -> di
     }
 
 
-def _failure(claim: Claim, settled: Settlement) -> str | None:
-    if settled.failures <= claim.failures:
+def _failure(settled: Settlement) -> str | None:
+    if settled.kind is None:
         return None
     return f"{settled.detail}: {settled.excerpt}" if settled.excerpt else settled.detail
 

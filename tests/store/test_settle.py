@@ -83,12 +83,26 @@ def test_the_first_410_of_a_row_is_remembered_until_a_good_answer(rows: Rows, st
     settle(store, taken(store), a_response(410))
     first = rows.the_series(series).gone_at
     assert first is not None
-    clock.advance(DAY)
+    clock.advance(DAY / 2)
     settle(store, taken(store), a_response(410))
     assert rows.the_series(series).gone_at == first
+    assert rows.the_series(series).retired_at is None
     clock.advance(DAY)
     settle(store, taken(store), NOT_MODIFIED)
     assert rows.the_series(series).gone_at is None
+
+
+def test_a_second_410_a_day_after_the_first_retires_and_tells(rows: Rows, store: PollStore, clock: Clock) -> None:
+    """CASES A6"""
+    series = rows.series()
+    rows.bookmark(series)
+    settle(store, taken(store), a_response(410))
+    assert rows("SELECT * FROM lanes.notices") == []
+    clock.advance(DAY)
+    settle(store, taken(store), a_response(410))
+    row = rows.the_series(series)
+    assert row.retired_reason == "gone"
+    assert [notice.kind for notice in rows("SELECT * FROM lanes.notices")] == ["stopped"]
 
 
 def test_a_failure_keeps_validators_and_one_that_broke_while_read_drops_them(

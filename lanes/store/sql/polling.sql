@@ -36,21 +36,26 @@ SELECT lanes.hold(:series_id, :token, :hosts);
 INSERT INTO lanes.identities (series_id, identity) SELECT :series_id, unnest(:identities::uuid[]) ON CONFLICT DO NOTHING
 RETURNING identity;
 
--- name: keep_chapters(series_id, titles, urls, published, approximate, announced, volumes, numbers, labels)!
+-- name: keep_chapters(series_id, titles, urls, published, approximate, announced, volumes, numbers, labels)
 -- The Chapters whose identities were all new.
 INSERT INTO lanes.chapters (series_id, found_at, title, url, published_at, approximate, announced, volume, number, label)
 SELECT :series_id, lanes.now(), c.title, c.url, c.published_at, c.approximate, c.announced, c.volume, c.number, c.label
 FROM unnest(:titles::text[], :urls::text[], :published::timestamptz[], :approximate::boolean[], :announced::boolean[],
             :volumes::text[], :numbers::text[], :labels::text[]) WITH ORDINALITY
      AS c (title, url, published_at, approximate, announced, volume, number, label, n)
-ORDER BY n DESC;
+ORDER BY n DESC
+RETURNING id, announced;
+
+-- name: now()$
+-- The one clock.
+SELECT lanes.now();
 
 -- name: settle$
 -- Ends a Poll and records its requests, in one transaction; whether its lease still held.
 WITH settled AS MATERIALIZED (
     SELECT lanes.settle(
         :series_id, :token, :claimed_at, :host_id, :hosts, :host_sents,
-        :next_check_at, :rest, :failures, :failure, :refusals, :good, :gone,
+        :next_check_at, :rest, :failures, :failure, :failure_kind, :refusals, :good, :gone,
         :validators, :etag, :last_modified, :validators_url, :body_hash, :unconditional,
         :hint_every, :hint_skip_hours, :hint_skip_days,
         :title, :home, :lifecycle, :guid_alone, :url, :found,
@@ -60,7 +65,7 @@ WITH settled AS MATERIALIZED (
 )
 SELECT held FROM settled, lanes.record(
     :series_id, :token, :claimed_at, :site, :machine, :trigger, :address_pace, :hops, held,
-    :outcome, :detail, :new_chapters, :host_wait_until, :series_wait_until, :changed);
+    :outcome, :detail, :new_chapters, :host_wait_until, :series_wait_until, :changed, :proof, :failure_kind);
 
 -- name: put_back$
 -- Puts a Poll back and records what it sent, if anything; whether its lease still held.
@@ -68,7 +73,7 @@ WITH put AS MATERIALIZED (
     SELECT lanes.put_back(:series_id, :token, :claimed_at, :hosts, :host_sents, :wait, :reason, :address, :resume, :queue_host_id, :sent) AS held
 )
 SELECT held FROM put, lanes.record(
-    :series_id, :token, :claimed_at, :site, :machine, :trigger, :address_pace, :hops, held, 'put back', :reason);
+    :series_id, :token, :claimed_at, :site, :machine, :trigger, :address_pace, :hops, held, 'put back', :reason, p_proof => :proof);
 
 -- name: host_id(site, host)$
 -- The id of a host, made where there is none.

@@ -15,7 +15,7 @@ END $$;
 -- Returns whether the lease still held: where it did not, only what slows was applied.
 CREATE FUNCTION lanes.settle(
     p_series bigint, p_token uuid, p_claimed_at timestamptz, p_host bigint, p_hosts bigint[], p_sents timestamptz[],
-    p_next_check_at timestamptz, p_rest interval, p_failures integer, p_failure text, p_refusals integer, p_good boolean, p_gone boolean,
+    p_next_check_at timestamptz, p_rest interval, p_failures integer, p_failure text, p_failure_kind text, p_refusals integer, p_good boolean, p_gone boolean,
     p_validators text, p_etag text, p_last_modified text, p_validators_url text, p_body_hash bytea, p_unconditional boolean,
     p_hint_every interval, p_hint_skip_hours integer, p_hint_skip_days smallint,
     p_title text, p_home text, p_lifecycle text, p_guid_alone boolean, p_url text, p_found boolean,
@@ -49,7 +49,11 @@ BEGIN
             host_id = CASE WHEN v_url IS NULL THEN s.host_id ELSE p_host END,
             queue_host_id = CASE WHEN v_url IS NULL THEN s.host_id ELSE p_host END,
             next_check_at = CASE WHEN s.tier = 'poll' THEN p_next_check_at END, rest = p_rest,
-            failures = p_failures, failure = p_failure, refusals = p_refusals,
+            failures = p_failures, refusals = p_refusals,
+            failure = CASE WHEN NOT p_good THEN coalesce(p_failure, s.failure) END,
+            failure_kind = CASE WHEN NOT p_good THEN coalesce(p_failure_kind, s.failure_kind) END,
+            refused_since = CASE WHEN p_refusals > 0 THEN coalesce(s.refused_since, t) END,
+            spared_by = CASE WHEN NOT p_good THEN s.spared_by END,
             failing_since = CASE WHEN p_failures = 0 THEN NULL ELSE coalesce(s.failing_since, t) END,
             gone_at = CASE WHEN p_gone THEN coalesce(s.gone_at, t) WHEN p_good THEN NULL ELSE s.gone_at END,
             good_at = CASE WHEN p_good THEN t ELSE s.good_at END,
@@ -86,6 +90,7 @@ BEGIN
             h.pace := CASE WHEN v_held AND h.pace <= p_pace_before THEN p_pace ELSE greatest(h.pace, p_pace) END;
             h.backoffs := CASE WHEN v_held THEN p_backoffs ELSE greatest(h.backoffs, p_backoffs) END;
             h.latency := coalesce(p_latency, h.latency);
+            IF p_good THEN h.good_sent_at := greatest(h.good_sent_at, p_sents[i]); END IF;
             IF p_unavailable_url IS NOT NULL THEN
                 h.unavailable_url := p_unavailable_url;
                 h.unavailable_at := t;
@@ -129,7 +134,7 @@ BEGIN
     UPDATE lanes.hosts SET
         sent_at = h.sent_at, next_at = h.next_at, busy_until = h.busy_until, busy_token = h.busy_token,
         pace = h.pace, backoffs = h.backoffs, latency = h.latency, unavailable_url = h.unavailable_url, unavailable_at = h.unavailable_at,
-        not_before = h.not_before, not_before_reason = h.not_before_reason,
+        not_before = h.not_before, not_before_reason = h.not_before_reason, good_sent_at = h.good_sent_at,
         ready_at = lanes.ready_at(h),
         pending_at = (SELECT min(claimable_at) FROM lanes.series WHERE queue_host_id = h.id AND turn = 0)
     WHERE id = h.id;
@@ -151,7 +156,8 @@ END $$;
 CREATE FUNCTION lanes.record(
     p_series bigint, p_token uuid, p_claimed_at timestamptz, p_site text, p_machine text, p_trigger text, p_address_pace interval,
     p_hops jsonb, p_held boolean, p_outcome text, p_detail text, p_new_chapters integer DEFAULT 0,
-    p_host_wait_until timestamptz DEFAULT NULL, p_series_wait_until timestamptz DEFAULT NULL, p_changed jsonb DEFAULT '{}'
+    p_host_wait_until timestamptz DEFAULT NULL, p_series_wait_until timestamptz DEFAULT NULL, p_changed jsonb DEFAULT '{}',
+    p_proof boolean DEFAULT NULL, p_failure_kind text DEFAULT NULL
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     v_last CONSTANT integer := jsonb_array_length(p_hops) - 1;
@@ -161,7 +167,7 @@ BEGIN
         v_hop := p_hops -> i;
         INSERT INTO lanes.polls (
             claimed_at, token, hop, series_id, site, host, address, machine, trigger, sent_at, ended_at, status, wire_bytes,
-            host_pace, address_pace, outcome, detail, new_chapters, host_wait_until, series_wait_until, changed)
+            host_pace, address_pace, outcome, detail, new_chapters, host_wait_until, series_wait_until, changed, proof, failure_kind)
         VALUES (
             p_claimed_at, p_token, i, p_series, p_site, v_hop ->> 'host', (v_hop ->> 'address')::inet, p_machine, p_trigger,
             (v_hop ->> 'sent_at')::timestamptz, lanes.now(), (v_hop ->> 'status')::smallint, (v_hop ->> 'wire_bytes')::integer,
@@ -171,7 +177,9 @@ BEGIN
             CASE WHEN i < v_last THEN 0 ELSE p_new_chapters END,
             CASE WHEN i < v_last THEN NULL ELSE p_host_wait_until END,
             CASE WHEN i < v_last THEN NULL ELSE p_series_wait_until END,
-            CASE WHEN i < v_last THEN '{}' ELSE p_changed END)
+            CASE WHEN i < v_last THEN '{}' ELSE p_changed END,
+            CASE WHEN i < v_last THEN NULL ELSE p_proof END,
+            CASE WHEN i < v_last THEN NULL ELSE p_failure_kind END)
         ON CONFLICT (claimed_at, token, hop) DO UPDATE SET
             sent_at = EXCLUDED.sent_at, address = EXCLUDED.address, ended_at = EXCLUDED.ended_at, status = EXCLUDED.status,
             wire_bytes = EXCLUDED.wire_bytes, detail = EXCLUDED.detail, host_pace = EXCLUDED.host_pace,
@@ -211,6 +219,41 @@ BEGIN
     RETURN v_held;
 END $$;
 
+-- The Readers of one Series follow another from now on as well; a copy is marked, so that it can be taken back.
+CREATE FUNCTION lanes.copy_bookmarks(p_from bigint, p_to bigint, t timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO lanes.bookmarks (reader_id, series_id, bookmarked_at, muted, copied_from)
+    SELECT reader_id, p_to, bookmarked_at, muted, p_from FROM lanes.bookmarks WHERE series_id = p_from
+    ON CONFLICT DO NOTHING;
+    UPDATE lanes.series s SET
+        bookmarks = (SELECT count(*) FROM lanes.bookmarks WHERE series_id = p_to),
+        bookmarked_at = CASE WHEN s.bookmarks > 0 THEN s.bookmarked_at ELSE t END,
+        news_from = CASE WHEN s.bookmarks > 0 THEN s.news_from END
+    WHERE s.id = p_to;
+END $$;
+
+-- A Series moves for good to p_url on p_host.  Where another Series is followed there, it retires instead and its Bookmarks are copied;
+-- where that one is retired itself, nothing happens.  Returns the key of whoever is followed there now, and whether that is another.
+CREATE FUNCTION lanes.adopt(p_series bigint, p_url text, p_host bigint, OUT key text, OUT merged boolean) LANGUAGE plpgsql AS $$
+DECLARE
+    t       CONSTANT timestamptz := lanes.now();
+    v_other lanes.series;
+BEGIN
+    SELECT o.* INTO v_other FROM lanes.series o JOIN lanes.series s ON s.id = p_series AND s.site = o.site
+    WHERE o.url = p_url AND md5(o.url) = md5(p_url) AND o.id <> p_series FOR NO KEY UPDATE OF o;
+    merged := FOUND;
+    IF merged AND v_other.retired_at IS NOT NULL THEN RETURN; END IF;
+    IF merged THEN PERFORM lanes.copy_bookmarks(p_series, v_other.id, t); END IF;
+    UPDATE lanes.series s SET
+        moving_to = NULL, moving_since = NULL, moving_polls = 0,
+        retired_at = CASE WHEN merged THEN t END, retired_reason = CASE WHEN merged THEN 'moved to ' || v_other.key END,
+        old_url = CASE WHEN merged THEN s.old_url ELSE s.url END, url = CASE WHEN merged THEN s.url ELSE p_url END,
+        host_id = CASE WHEN merged THEN s.host_id ELSE p_host END,
+        queue_host_id = CASE WHEN merged THEN s.queue_host_id ELSE p_host END
+    WHERE s.id = p_series
+    RETURNING CASE WHEN merged THEN v_other.key ELSE s.key END INTO adopt.key;
+END $$;
+
 -- A web page named its feed: the Series follows that URL from now on and is due at once.  Where the feed is followed already, that Series
 -- takes over the Bookmarks and this one retires.  Whether the lease still held.
 CREATE FUNCTION lanes.follow_feed(
@@ -225,16 +268,7 @@ BEGIN
     IF v_held THEN
         SELECT o.* INTO v_other FROM lanes.series o JOIN lanes.series s ON s.id = p_series AND s.site = o.site
         WHERE o.url = p_url AND md5(o.url) = md5(p_url) FOR NO KEY UPDATE OF o;
-        IF FOUND THEN
-            INSERT INTO lanes.bookmarks (reader_id, series_id, bookmarked_at, muted, copied_from)
-            SELECT reader_id, v_other.id, bookmarked_at, muted, p_series FROM lanes.bookmarks WHERE series_id = p_series
-            ON CONFLICT DO NOTHING;
-            UPDATE lanes.series s SET
-                bookmarks = (SELECT count(*) FROM lanes.bookmarks WHERE series_id = v_other.id),
-                bookmarked_at = CASE WHEN s.bookmarks > 0 THEN s.bookmarked_at ELSE t END,
-                news_from = CASE WHEN s.bookmarks > 0 THEN s.news_from END
-            WHERE s.id = v_other.id;
-        END IF;
+        IF FOUND THEN PERFORM lanes.copy_bookmarks(p_series, v_other.id, t); END IF;
         UPDATE lanes.series s SET
             lease_until = NULL, lease_token = NULL, lease_machine = NULL, lease_trigger = NULL, abandoned = 0, discovering = false,
             resume = NULL, resume_until = NULL,
