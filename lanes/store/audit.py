@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from psycopg.rows import args_row
 
-from lanes.core.audit import Kind, Offence, Place, Report, Request, offences
+from lanes.core.audit import Demand, Kind, Offence, Place, Report, Request, offences
 from lanes.store.pool import Connection, Database, named_sql
 
 _REQUESTS: str = named_sql("audit").requests.sql
+_DEMANDS: str = named_sql("audit").demands.sql
 _AT_ONCE = 2000  # rows that are fetched together
 
 
@@ -31,7 +32,7 @@ def audit(database: Database, since: datetime | None = None, until: datetime | N
         for place in Place:
             seen[place] = _Seen(since)
             rows = seen[place].each(_requests(connection, place, since, until))
-            for offence in offences(place, rows):
+            for offence in offences(place, rows, _demands(connection, place)):
                 if since is None or offence.later_at >= since:
                     found[offence.kind] += 1
                     first = offence if first is None else min(first, offence, key=lambda each: each.later_at)
@@ -65,6 +66,16 @@ def _requests(
     connection: Connection, place: Place, since: datetime | None, until: datetime | None
 ) -> Iterator[Request]:
     values = {"place": place.value, "since": since, "until": until}
-    with connection.cursor("audit", row_factory=args_row(Request), withhold=True) as cursor:
+    with connection.cursor("audit_requests", row_factory=args_row(Request), withhold=True) as cursor:
         cursor.itersize = _AT_ONCE
         yield from cursor.execute(_REQUESTS, values)
+
+
+def _demands(connection: Connection, place: Place) -> Iterator[Demand]:
+    with connection.cursor("audit_demands", row_factory=args_row(_demand), withhold=True) as cursor:
+        cursor.itersize = _AT_ONCE
+        yield from cursor.execute(_DEMANDS, {"place": place.value})
+
+
+def _demand(place: str, kind: str, since: datetime, until: datetime | None, at_least: timedelta | None) -> Demand:
+    return Demand(place, Kind(kind), since, until, at_least)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
 from lanes.core import audit
-from lanes.core.audit import Kind, Offence, Place, Request, offences
+from lanes.core.audit import Demand, Kind, Offence, Place, Request, offences
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -24,18 +25,38 @@ def request(
     """A request to one host whose interval is a second, of a Poll of its own that was claimed when it was sent."""
     whole: dict[str, Any] = {
         "place": place, "host": "one.example", "series_id": 7, "machine": "attic", "token": token or f"poll at {sent}",
-        "claimed_at": at(sent), "sent_at": at(sent), "ended_at": at(sent + took), "host_pace": SECOND,
+        "claimed_at": at(sent), "sent_at": at(sent), "ended_at": at(sent + took), "outcome": "unchanged", "host_pace": SECOND,
     }  # fmt: skip
     return Request(**whole | given)
 
 
-def kinds(place: Place, *requests: Request) -> list[Kind]:
-    return [offence.kind for offence in offences(place, requests)]
+def kinds(place: Place, *requests: Request, demands: Iterable[Demand] = ()) -> list[Kind]:
+    return [offence.kind for offence in offences(place, requests, demands)]
 
 
-def only(place: Place, *requests: Request) -> Offence:
-    (offence,) = offences(place, requests)
+def only(place: Place, *requests: Request, demands: Iterable[Demand] = ()) -> Offence:
+    (offence,) = offences(place, requests, demands)
     return offence
+
+
+def refused(sent: float, until: float, took: float = 0.1, **given: Any) -> Request:
+    """A refused read that opened a window of its host."""
+    return request(sent, took, outcome="refused", **{"host_wait_until": at(until)} | given)
+
+
+def crawl_delay(seconds: float, since: float = 0, place: str = "one.example") -> Demand:
+    return Demand(place, Kind.CRAWL_DELAY, at(since), None, timedelta(seconds=seconds))
+
+
+def slowed(seconds: float, since: float = 0, until: float | None = None, place: str = "one.example") -> Demand:
+    """The owner's word that slows."""
+    ends = None if until is None else at(until)
+    return Demand(place, Kind.OWNERS_WORD, at(since), ends, timedelta(seconds=seconds))
+
+
+def blocked(since: float = 0, until: float | None = None, place: str = "one.example") -> Demand:
+    """The owner's word that nobody is to be asked."""
+    return Demand(place, Kind.OWNERS_WORD, at(since), None if until is None else at(until), None)
 
 
 # Spacing at a host
@@ -164,6 +185,171 @@ def test_a_wait_of_a_series_binds_that_series_and_not_its_host() -> None:
     assert kinds(Place.SERIES, replace(told, place="7"), request(1000, place="8"), request(1500, place="9")) == []
 
 
+# The Gap of a Site
+
+
+def of_site(sent: float, gap: float | None = 10, **given: Any) -> Request:
+    return request(sent, place="serial", lane_gap=None if gap is None else timedelta(seconds=gap), **given)
+
+
+def test_two_starts_of_one_site_closer_than_its_gap_are_named() -> None:
+    offence = only(Place.SITE, of_site(0), of_site(9.9, host="img.one.example", machine="cellar"))
+    assert (offence.kind, offence.place, offence.machine) == (Kind.GAP, "serial", "cellar")
+    assert (offence.earlier_at, offence.later_at, offence.needed) == (at(0), at(9.9), timedelta(seconds=10))
+    assert kinds(Place.SITE, of_site(0), of_site(10)) == []
+
+
+def test_the_gap_in_force_for_the_later_one_decides() -> None:
+    """The effective Gap shrinks when more Series are followed, and grows again."""
+    assert kinds(Place.SITE, of_site(0), of_site(2, gap=2)) == []
+    assert kinds(Place.SITE, of_site(0, gap=2), of_site(2)) == [Kind.GAP]
+
+
+def test_a_request_of_a_site_without_a_gap_comes_as_soon_as_it_likes() -> None:
+    assert kinds(Place.SITE, of_site(0, gap=None), of_site(0.1, gap=None)) == []
+
+
+def test_the_hops_of_one_poll_keep_the_gap_too() -> None:
+    assert kinds(Place.SITE, of_site(0, token="chain"), of_site(1, token="chain", claimed_at=at(0))) == [Kind.GAP]
+
+
+# What robots.txt demands
+
+
+def test_two_starts_at_a_host_closer_than_its_crawl_delay_are_named() -> None:
+    """CASES B8."""
+    offence = only(Place.HOST, request(10), request(12.4), demands=[crawl_delay(2.5)])
+    assert (offence.kind, offence.place, offence.needed) == (Kind.CRAWL_DELAY, "one.example", timedelta(seconds=2.5))
+    assert kinds(Place.HOST, request(10), request(12.5), demands=[crawl_delay(2.5)]) == []
+
+
+def test_a_request_that_was_claimed_before_the_crawl_delay_was_known_is_not_bound_by_it() -> None:
+    unaware = request(12, claimed_at=at(10.9))
+    assert kinds(Place.HOST, request(10), unaware, demands=[crawl_delay(60, since=11)]) == []
+    assert kinds(Place.HOST, request(10), replace(unaware, claimed_at=at(12)), demands=[crawl_delay(60, since=11)]) == [
+        Kind.CRAWL_DELAY
+    ]
+
+
+def test_a_claim_that_began_while_the_demand_was_being_written_is_not_bound_by_it() -> None:
+    assert kinds(Place.HOST, request(10), request(11.09), demands=[crawl_delay(60, since=11)]) == []
+    assert kinds(Place.HOST, request(10), request(11.1), demands=[crawl_delay(60, since=11)]) == [Kind.CRAWL_DELAY]
+
+
+def test_of_several_origins_each_crawl_delay_binds_their_host() -> None:
+    both = [crawl_delay(2), crawl_delay(5)]
+    assert kinds(Place.HOST, request(10), request(13), demands=both) == [Kind.CRAWL_DELAY]
+    assert kinds(Place.HOST, request(10), request(11), demands=both) == [Kind.CRAWL_DELAY] * 2
+    assert kinds(Place.HOST, request(10), request(15), demands=both) == []
+
+
+def test_each_demand_finds_its_own_place_among_many() -> None:
+    """Of demands and requests both in the order of their places, none is read twice."""
+    requests = [request(10.0 + n, place=place) for place in ("b.example", "d.example") for n in range(2)]
+    for place, expected in (("a.example", 0), ("b.example", 1), ("c.example", 0), ("d.example", 1), ("e.example", 0)):
+        assert len(kinds(Place.HOST, *requests, demands=[crawl_delay(2, place=place)])) == expected
+    everywhere = [crawl_delay(2, place=f"{letter}.example") for letter in "abbcde"]
+    assert len(kinds(Place.HOST, *requests, demands=everywhere)) == 3
+
+
+# Refusal windows
+
+
+def test_a_request_inside_a_refusal_window_of_its_host_is_named() -> None:
+    offence = only(Place.HOST, refused(0, until=900), request(899, machine="cellar"))
+    assert (offence.kind, offence.place, offence.machine) == (Kind.REFUSAL, "one.example", "cellar")
+    assert (offence.earlier_at, offence.later_at) == (at(0.1), at(899))
+    assert offence.needed == timedelta(seconds=899.9)
+    assert kinds(Place.HOST, refused(0, until=900), request(900)) == []
+
+
+def test_a_request_inside_a_refusal_window_of_its_lane_is_named() -> None:
+    opening = refused(0, until=900, place="serial", host_wait_until=None, lane_wait_until=at(900))
+    offence = only(Place.SITE, opening, request(500, place="serial", host="img.one.example"))
+    assert (offence.kind, offence.place) == (Kind.REFUSAL, "serial")
+    assert kinds(Place.SITE, opening, request(900, place="serial")) == []
+    assert kinds(Place.HOST, replace(opening, place="one.example"), request(500)) == []
+
+
+def test_a_request_that_was_claimed_before_the_refusal_was_known_offends_nobody() -> None:
+    in_hand = request(8, claimed_at=at(5))
+    assert kinds(Place.HOST, refused(0, until=900, took=5), in_hand) == []
+    assert kinds(Place.HOST, refused(0, until=900, took=5), replace(in_hand, claimed_at=at(5.09))) == []
+    assert kinds(Place.HOST, refused(0, until=900, took=5), replace(in_hand, claimed_at=at(5.1))) == [Kind.REFUSAL]
+
+
+def test_who_was_claimed_late_does_not_make_the_window_known_to_who_was_claimed_early() -> None:
+    opening = refused(0, until=900, took=5)
+    assert kinds(Place.HOST, opening, request(20), request(30, claimed_at=at(4))) == [Kind.REFUSAL]
+
+
+def test_a_wait_that_a_refused_url_has_alone_binds_its_series() -> None:
+    """A URL refused alone waits by itself."""
+    alone = refused(0, until=0, host_wait_until=None, series_wait_until=at(900), place="7")
+    offence = only(Place.SERIES, alone, request(100, place="7"))
+    assert (offence.kind, offence.place) == (Kind.REFUSAL, "Series 7 at one.example")
+    assert kinds(Place.SERIES, alone, request(900, place="7")) == []
+
+
+def test_a_good_read_sent_inside_the_window_ends_it_when_it_ends() -> None:
+    """A good read resets only what began before it was sent."""
+    opening = refused(0, until=900, took=5, lane_wait_until=at(900))
+    good = request(6, took=2, claimed_at=at(0))
+    assert kinds(Place.SITE, opening, good, request(8)) == []
+    assert kinds(Place.SITE, opening, good, request(7.9)) == [Kind.REFUSAL]
+    assert kinds(Place.SITE, opening, replace(good, outcome="failed"), request(8)) == [Kind.REFUSAL]
+    assert kinds(Place.SITE, opening, replace(good, sent_at=at(4.9)), request(8)) == [Kind.REFUSAL]
+
+
+def test_a_good_read_ends_no_wait_that_was_asked_for() -> None:
+    told = request(0, host_wait_until=at(60))
+    assert kinds(Place.HOST, told, request(5), request(10)) == [Kind.RETRY_AFTER] * 2
+
+
+def test_a_doubled_window_binds_to_its_own_end() -> None:
+    probe = refused(900, until=2700)
+    assert kinds(Place.HOST, refused(0, until=900), probe, request(2699)) == [Kind.REFUSAL]
+    assert kinds(Place.HOST, refused(0, until=900), probe, request(2700)) == []
+
+
+# The owner's word
+
+
+def test_two_starts_closer_than_the_owner_said_are_named() -> None:
+    offence = only(Place.HOST, request(10), request(3609), demands=[slowed(3600)])
+    assert (offence.kind, offence.place, offence.needed) == (Kind.OWNERS_WORD, "one.example", timedelta(hours=1))
+    assert kinds(Place.HOST, request(10), request(3610), demands=[slowed(3600)]) == []
+
+
+def test_the_owner_may_speak_of_a_site() -> None:
+    told = [slowed(60, place="serial")]
+    assert kinds(Place.SITE, of_site(10), of_site(69), demands=told) == [Kind.OWNERS_WORD]
+    assert kinds(Place.SITE, of_site(10), of_site(70), demands=told) == []
+
+
+def test_a_word_binds_the_time_in_which_it_held_and_no_other() -> None:
+    held = [slowed(60, since=100, until=200)]
+    requests = [request(sent) for sent in (90, 95, 150, 155, 200, 205)]
+    assert [offence.later_at for offence in offences(Place.HOST, requests, held)] == [at(150), at(155)]
+    assert kinds(Place.HOST, request(90), request(101, claimed_at=at(99)), demands=held) == []
+
+
+def test_a_request_to_a_blocked_host_is_named_without_an_end() -> None:
+    offence = only(Place.HOST, request(5), demands=[blocked()])
+    assert (offence.kind, offence.earlier_at, offence.needed) == (Kind.OWNERS_WORD, at(0), None)
+    assert str(offence) == (
+        "owner's word: one.example: asked sooner than the owner had said: 5.000 s from 2026-03-01T12:00:00+00:00 "
+        "to 2026-03-01T12:00:05+00:00, and none was allowed (Series 7, machine attic)"
+    )
+
+
+def test_a_block_binds_from_when_it_was_said_until_it_ended() -> None:
+    said = [blocked(since=10, until=100)]
+    assert kinds(Place.HOST, request(9), request(11, claimed_at=at(9.9)), request(100), demands=said) == []
+    offence = only(Place.HOST, request(99), demands=said)
+    assert (offence.kind, offence.needed) == (Kind.OWNERS_WORD, timedelta(seconds=90))
+
+
 # All together
 
 
@@ -180,9 +366,18 @@ def test_each_offence_is_told_and_not_only_the_first() -> None:
 
 
 def test_every_kind_is_known_by_some_place_and_says_so_in_words() -> None:
+    hosts = [
+        request(0, 9),
+        request(0.5),
+        request(10, host_wait_until=at(99)),
+        request(20),
+        refused(100, until=900),
+        request(200),
+    ]
     told = {
-        *offences(Place.HOST, [request(0, 9), request(0.5), request(10, host_wait_until=at(99)), request(20)]),
+        *offences(Place.HOST, hosts, [crawl_delay(2), blocked(since=150)]),
         *offences(Place.ADDRESS, [request(0), request(0.1)]),
+        *offences(Place.SITE, [request(0), request(9, lane_gap=timedelta(seconds=10))]),
     }
     assert {offence.kind for offence in told} == set(Kind)
     assert all(str(offence).startswith(f"{offence.kind}: one.example: ") for offence in told)
@@ -190,10 +385,24 @@ def test_every_kind_is_known_by_some_place_and_says_so_in_words() -> None:
 
 def test_requests_are_judged_one_by_one_without_being_kept() -> None:
     rules = audit.RULES[Place.HOST]()
-    sent = [request(10.0 * n, host_wait_until=at(10.0 * n + 5)) for n in range(1000)]
+    sent = [
+        request(10.0 * n, host_wait_until=at(10.0 * n + 5), outcome="refused" if n % 2 else "asked to wait")
+        for n in range(1000)
+    ]
     assert all(later.sent_at > earlier.sent_at for earlier, later in pairwise(sent))
-    assert [rule.see(each) for each in sent for rule in rules] == [None] * 3000
-    _, one_at_a_time, waits = rules
+    assert [rule.see(each) for each in sent for rule in rules] == [None] * 4000
+    _, one_at_a_time, asked, windows = rules
     assert isinstance(one_at_a_time, audit.OneAtATime)
-    assert isinstance(waits, audit.Waits)
-    assert (len(one_at_a_time.in_hand), len(waits.coming)) == (1, 1)
+    assert isinstance(asked, audit.Waits)
+    assert isinstance(windows, audit.Waits)
+    assert len(one_at_a_time.in_hand) == 1
+    assert len(asked.laid) + len(windows.laid) <= 2
+
+
+def test_of_many_waits_at_once_only_those_are_kept_that_may_still_bind() -> None:
+    waits = audit.Waits(Kind.RETRY_AFTER, lambda each: each.host_wait_until, lambda each: each.sent_at)
+    for n in range(100):
+        waits.see(request(float(n), host_wait_until=at(1000 - n)))
+    assert waits.laid == [(at(0.1), at(1000))]
+    assert waits.see(request(1000)) is None
+    assert waits.laid == []
