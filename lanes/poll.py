@@ -22,7 +22,7 @@ from lanes.core.chapters import Document, NotRecognised, Reading, distinct, guid
 from lanes.core.circumstances import Circumstances, Known
 from lanes.core.claim import Claim
 from lanes.core.outcome import Failed, Judgement, Label, PutBack, Read, judge, wants_reading
-from lanes.core.pace import LATE_WAIT, SENT_LATE, HostPace, Signal
+from lanes.core.pace import HOST_DEFAULT, LATE_WAIT, SENT_LATE, HostPace, Signal
 from lanes.core.settlement import Settlement, decide
 from lanes.core.urls import split
 from lanes.errors import BadUrl, DatabaseAway
@@ -117,6 +117,11 @@ class Hand:
         self._sent.append(Sent("", host, address, sent_at))
         return sent_at
 
+    @property
+    def where(self) -> str:
+        """The host where the Poll is."""
+        return self._where
+
     def pace(self) -> HostPace:
         """The pace of the host where the Poll is."""
         return self._entered[self._where].pace
@@ -207,6 +212,7 @@ class Poller:
             chance=self._chance(),
             site_rest=None if self._site.many_hosts else self._site.rest,
             host=hand.pace(),
+            host_floor=self._site.host_floors.get(hand.where, HOST_DEFAULT),
             latency=answer.latency if isinstance(answer, Response) else None,
             unconditional=isinstance(answer, Response) and not answer.conditional,
             sent_at=trail.requests[-1].sent_at if trail.requests else None,

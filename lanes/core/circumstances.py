@@ -10,13 +10,22 @@ from datetime import datetime, timedelta
 
 from lanes.core.pace import HOST_DEFAULT, HostPace
 
+Numbered = tuple[str | None, str | None, str]
+"""Volume, number and label of a Chapter."""
+
+TOLD_ONCE = timedelta(days=30)
+"""For how long a second Chapter of the same volume, number and label is not told again: another group's release of it follows within
+weeks, a new season's Chapter 1 after months."""
+
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the database knows of the identities of one document: those it has, and whether the Series has any at all."""
+    """What the database knows of the identities of one document: those it has, and whether the Series has any at all.  `numbers` are the
+    volume, number and label of each Chapter found in the last 30 days, on a Site that names them itself; None: it does not."""
 
     identities: frozenset[bytes] = frozenset()
     any: bool = False
+    numbers: frozenset[Numbered] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,7 +182,7 @@ def _heed(claim: Claim, around: Circumstances, sent_at: datetime, *, refused: bo
 
 
 def _learnt(claim: Claim, around: Circumstances) -> RefusedPace:
-    return pace.refused_at(around.host, claim.host_pace, around.now)
+    return pace.refused_at(around.host, claim.host_pace, around.now, around.host_floor)
 
 
 def _of_move(claim: Claim, judged: Judgement, known: Known, around: Circumstances) -> list[Consequence]:

@@ -12,7 +12,7 @@ from typing import assert_never
 
 from lanes.core import blame, consequences, pace, schedule, urls
 from lanes.core.chapters import NO_HINTS, Document, Hints, Item, distinct, guids_lie
-from lanes.core.circumstances import Circumstances, Known
+from lanes.core.circumstances import Circumstances, Known, Numbered
 from lanes.core.claim import Claim, Validators
 from lanes.core.consequences import Consequence, Retire
 from lanes.core.outcome import (
@@ -158,8 +158,11 @@ def _document(
         return _failed(claim, around, host, Label.EMPTY, empty)
     fresh = [(item, ids) for item, ids in items if known.identities.isdisjoint(ids)]
     oldest = _oldest_known(items, known, around.now)
+    told = _Told(known.numbers)
     chapters = tuple(
-        NewChapter(item, ids, announced=claim.news_from is not None and not _back_fill(item, oldest))
+        NewChapter(
+            item, ids, announced=claim.news_from is not None and not _back_fill(item, oldest) and told.is_news(item)
+        )
         for item, ids in fresh
     )
     hints = _slowed(document.hints, judged.max_age)
@@ -191,6 +194,22 @@ def _oldest_known(items: tuple[tuple[Item, tuple[bytes, ...]], ...], known: Know
         if item.published_at is not None and item.published_at <= now and not known.identities.isdisjoint(ids)
     )
     return min(dates, default=None)
+
+
+class _Told:
+    """Which volumes, numbers and labels were told lately, on a Site that names them itself (DESIGN 4.4)."""
+
+    def __init__(self, numbers: frozenset[Numbered] | None) -> None:
+        self._numbers = None if numbers is None else set(numbers)
+
+    def is_news(self, item: Item) -> bool:
+        """False for a second Chapter of the same; a Chapter without a number is always news."""
+        if self._numbers is None or item.number is None:
+            return True
+        numbered = (item.volume, item.number, item.label)
+        is_news = numbered not in self._numbers
+        self._numbers.add(numbered)
+        return is_news
 
 
 def _back_fill(item: Item, oldest_known: datetime | None) -> bool:

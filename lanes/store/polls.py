@@ -7,7 +7,7 @@ transaction, and none is open during a network call.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -15,7 +15,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from lanes.core.answer import Sent
-from lanes.core.circumstances import Known
+from lanes.core.circumstances import TOLD_ONCE, Known
 from lanes.core.claim import Claim
 from lanes.core.consequences import Heed, Learn
 from lanes.core.outcome import NOT_PUBLIC, PutBack
@@ -96,8 +96,11 @@ class Gauges:
 class PollStore:
     """The rows of one Site, as its Lane on one machine uses them."""
 
-    def __init__(self, database: Database, site: str, machine: str, *, many_hosts: bool = True) -> None:
-        self._database, self.site, self._machine, self._many_hosts = database, site, machine, many_hosts
+    def __init__(
+        self, database: Database, site: str, machine: str, *, many_hosts: bool = True, named_numbers: bool = False
+    ) -> None:
+        self._database, self.site, self._machine = database, site, machine
+        self._many_hosts, self._named_numbers = many_hosts, named_numbers
 
     def enrol(self, *, polling: bool = True) -> None:
         """What a Lane does at its start: the Site has its row, the poll record its partitions, the clock is noted, and whoever waits
@@ -164,6 +167,9 @@ class PollStore:
         with self._database.transaction() as connection:
             held = _SQL.hold(connection, series_id=claim.series_id, token=claim.token, hosts=list(trail.hosts))
             known = _known(connection, claim.series_id, identities)
+            if self._named_numbers:
+                rows = _SQL.told_numbers(connection, series_id=claim.series_id, since=TOLD_ONCE)
+                known = replace(known, numbers=frozenset((row.volume, row.number, row.label) for row in rows))
             settled = decide(known)
             new, news = _keep(connection, claim.series_id, settled) if held else (0, [])
             self._settle(connection, claim, settled, trail, new=new)

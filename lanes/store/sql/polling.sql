@@ -27,6 +27,11 @@ SELECT * FROM lanes.claim(:site, :rest, :lease, :machine, :address_pace, :after)
 SELECT array(SELECT identity FROM lanes.identities WHERE series_id = :series_id AND identity = ANY (:identities)) AS known,
        EXISTS (SELECT FROM lanes.identities WHERE series_id = :series_id) AS any_known;
 
+-- name: told_numbers(series_id, since)
+-- Volume, number and label of the Chapters found lately.
+SELECT DISTINCT volume, number, label FROM lanes.chapters
+WHERE series_id = :series_id AND number IS NOT NULL AND found_at > lanes.now() - :since::interval;
+
 -- name: hold(series_id, token, hosts)$
 -- Locks what a Poll touches; whether its lease still holds.
 SELECT lanes.hold(:series_id, :token, :hosts);
