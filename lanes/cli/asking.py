@@ -1,17 +1,16 @@
-"""list, chapters, polls, status, why, sites."""
+"""list, chapters, polls, why, sites."""
 
 from __future__ import annotations
 
 from argparse import Namespace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from lanes.cli.door import Store, each_key, open_store, text, word
 from lanes.cli.parser import DONE
-from lanes.cli.words import counted, duration, masked, print_json, print_table, relative, size, until
+from lanes.cli.words import clean, counted, duration, local, masked, print_json, print_table, relative, size, until
+from lanes.core.why import Note
 from lanes.sites import SITES, by_name
-from lanes.store.asking import Attempt, ChapterFound, LaneState, Listed, Totals
-
-SILENT = timedelta(minutes=3)  # a Lane says once a minute that it lives
+from lanes.store.asking import Attempt, ChapterFound, Listed
 
 
 def series(asked: Namespace) -> int:
@@ -79,7 +78,18 @@ def _series_row(each: Listed, *, whole: bool) -> dict[str, object]:
         "failures": standing.failures,
         "failing_since": each.failing_since,
         "failure": standing.failure,
+        "refused_since": standing.refused_since,
+        "distrusted_at": standing.distrusted_at,
+        "distrusted_reason": standing.distrusted_reason,
+        "spared": standing.spared,
+        "moving_to": _shown(standing.moving_to, whole=whole),
+        "moving_since": standing.moving_since,
+        "old_url": _shown(standing.old_url, whole=whole),
     }
+
+
+def _shown(url: str | None, *, whole: bool) -> str | None:
+    return url if url is None or whole else masked(url)
 
 
 def chapters(asked: Namespace) -> int:
@@ -148,8 +158,18 @@ def why(asked: Namespace) -> int:
         print_json([*map(reason, found), *missed])
         return code
     for each in found:
-        print(f"{each.key}: {each.why.reason}{until(each.why.until, each.standing.now)}")
+        print(f"{each.key}: {clean(each.why.reason)}{until(each.why.until, each.standing.now)}")
+        for note in each.notes:
+            print(f"  {_noted(note, each.standing.now)}")
     return code
+
+
+def _noted(note: Note, now: datetime) -> str:
+    where = "" if note.url is None else f": {masked(note.url)}"
+    since = (
+        "" if note.since is None else f", since {relative(note.since, now).removesuffix(' ago')} ({local(note.since)})"
+    )
+    return f"{clean(note.words)}{where}{since}"
 
 
 def reason(each: Listed) -> dict[str, object]:
@@ -161,93 +181,8 @@ def reason(each: Listed) -> dict[str, object]:
         "held": each.why.held,
         "due": each.standing.due,
         "due_at": each.standing.due_at,
+        "notes": [{"note": n.words, "since": n.since, "url": n.url and masked(n.url)} for n in each.notes],
     }
-
-
-def status(asked: Namespace) -> int:
-    """A row for each Lane, and the totals."""
-    with open_store() as store:
-        lanes = [store.asking.lane(site.name) for site in SITES]
-        totals = store.asking.totals()
-        polling = store.settings.poll_enabled
-    if asked.json:
-        rows = [{"state": _lane_state(lane, totals.now, polling=polling), **_flat(lane)} for lane in lanes]
-        polling = polling and not any(lane.switched_off for lane in lanes)
-        print_json({"polling": polling, "lanes": rows, "totals": totals})
-        return DONE
-    print_table(
-        ("LANE", "BEHIND", "DUE", "HELD", "ELIGIBLE", "IN HAND", "HOSTS", "LAST POLL", "STATE"),
-        (
-            (
-                lane.site,
-                duration(lane.gauges.behind),
-                lane.gauges.due,
-                lane.gauges.held,
-                lane.gauges.eligible,
-                lane.in_hand,
-                lane.hosts,
-                relative(lane.polled_at, totals.now),
-                _lane_state(lane, totals.now, polling=polling),
-            )
-            for lane in lanes
-        ),
-        drop=("HOSTS", "IN HAND", "LAST POLL", "ELIGIBLE"),
-    )
-    print()
-    for line in _totals_told(totals):
-        print(line)
-    return DONE
-
-
-def lane_is_silent(lane: LaneState, now: datetime) -> bool:
-    """Whether its Lane does not run, by its own word."""
-    return lane.seen_at is None or now - lane.seen_at > SILENT
-
-
-def _lane_state(lane: LaneState, now: datetime, *, polling: bool) -> str:
-    if not polling:
-        return "polling is switched off in this environment"
-    if lane.switched_off and not lane_is_silent(lane, now):
-        return "polling is switched off"
-    if lane.paused_at is not None:
-        return f"paused {relative(lane.paused_at, now)}"
-    if lane.refused_until is not None:
-        return f"refused by its Site{until(lane.refused_until, now)}"
-    if lane_is_silent(lane, now):
-        seen = f" (last seen {relative(lane.seen_at, now)})" if lane.seen_at else ""
-        return f"not running{seen}: `make run` starts it"
-    if lane.in_hand:
-        return f"polling {lane.in_hand}"
-    return "its due Series wait their turn" if lane.gauges.due else "idle: nothing is due"
-
-
-def _flat(lane: LaneState) -> dict[str, object]:
-    gauges = lane.gauges
-    return {
-        "site": lane.site,
-        "eligible": gauges.eligible,
-        "due": gauges.due,
-        "held": gauges.held,
-        "behind": gauges.behind,
-        "oldest_held": gauges.oldest_held,
-        "oldest_pending": gauges.oldest_pending,
-        "in_hand": lane.in_hand,
-        "hosts": lane.hosts,
-        "paused_at": lane.paused_at,
-        "refused_until": lane.refused_until,
-        "polled_at": lane.polled_at,
-        "seen_at": lane.seen_at,
-        "switched_off": lane.switched_off,
-    }
-
-
-def _totals_told(totals: Totals) -> tuple[str, ...]:
-    return (
-        f"{counted(totals.series, 'Series')}, {totals.bookmarked:,} bookmarked: {totals.never_checked:,} never checked, "
-        f"{totals.pending:,} pending, {totals.waiting:,} waiting, {totals.failing:,} failing, {totals.paused:,} paused, "
-        f"{totals.retired:,} retired",
-        f"{counted(totals.chapters, 'Chapter')} in {size(totals.database_bytes)} of Postgres {totals.postgres}",
-    )
 
 
 def sites(asked: Namespace) -> int:

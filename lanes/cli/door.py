@@ -20,6 +20,7 @@ from lanes.sites import SITES, recognise
 from lanes.store import schema
 from lanes.store.asking import AskStore
 from lanes.store.following import FollowStore
+from lanes.store.owning import OwnStore
 from lanes.store.pool import Database
 
 T = TypeVar("T")
@@ -40,6 +41,7 @@ class Store:
     database: Database
     asking: AskStore
     following: FollowStore
+    owning: OwnStore
 
 
 @contextmanager
@@ -52,7 +54,8 @@ def open_store() -> Iterator[Store]:
     database = Database(settings.database_url, largest=1, application="lanes")
     rests = {site.name: None if site.many_hosts else site.rest for site in SITES}
     try:
-        yield Store(settings, database, AskStore(database, rests, polling=settings.poll_enabled), FollowStore(database))
+        asking = AskStore(database, rests, polling=settings.poll_enabled)
+        yield Store(settings, database, asking, FollowStore(database), OwnStore(database))
     finally:
         database.close()
 

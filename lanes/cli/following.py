@@ -8,9 +8,10 @@ from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from lanes.cli.asking import lane_is_silent, reason
+from lanes.cli.asking import reason
 from lanes.cli.door import Store, each_key, open_store
 from lanes.cli.parser import DONE, FAILED, USAGE, NotMeant
+from lanes.cli.status import lane_is_silent
 from lanes.cli.words import clean, counted, masked, print_json, relative, until
 from lanes.core import schedule
 from lanes.core.keys import readable

@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any, Final
 
+from lanes.cli import arguments
 from lanes.errors import LanesError
 
 DONE: Final = 0
@@ -64,6 +65,7 @@ def build() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", title="commands")
     _following(commands)
+    _owning(commands)
     _asking(commands)
     _processes(commands)
     return parser
@@ -99,7 +101,7 @@ def _following(commands: Any) -> None:
     add.add_argument(
         "--wait",
         nargs="?",
-        type=_seconds,
+        type=arguments.seconds,
         const=30.0,
         metavar="SECONDS",
         help="wait for the first Poll, and fail when it does (without SECONDS: 30; by default 10 at a terminal, without failing)",
@@ -152,6 +154,69 @@ def _following(commands: Any) -> None:
     remove.add_argument("--yes", action="store_true", help="do not ask before a --purge")
 
 
+def _owning(commands: Any) -> None:
+    run = "lanes.cli.owning:"
+    slow = _command(
+        commands,
+        "slow",
+        run + "slow",
+        "ask a host, or a Site, no more often than this, whatever its own pace; alone: show what is slowed",
+        "lanes slow serial.example.org 1h\nlanes slow serial.example.org 2m30s\nlanes slow serial.example.org --undo\nlanes slow",
+        json=True,
+    )
+    slow.add_argument(
+        "place", nargs="?", metavar="HOST|SITE", help="a host by its name (or a URL there), or a Site of one host"
+    )
+    slow.add_argument(
+        "at_least",
+        nargs="?",
+        type=arguments.word,
+        metavar="DURATION",
+        help="from one request to the next, such as 90s, 2m30s or 1h; 24h at most; whatever is slower stays",
+    )
+    slow.add_argument("--undo", action="store_true", help="end it")
+    block = _command(
+        commands,
+        "block",
+        run + "block",
+        "ask a host nothing any more, from this moment on; alone: show what is blocked",
+        "lanes block serial.example.org\nlanes block serial.example.org --undo\nlanes block",
+        json=True,
+    )
+    block.add_argument(
+        "place", nargs="?", type=arguments.host, metavar="HOST", help="a host by its name, or a URL there"
+    )
+    block.add_argument("--undo", action="store_true", help="end it; a wait that stood there before stands again")
+    retire = _command(
+        commands,
+        "retire",
+        run + "retire",
+        "give a Series up and tell its Readers; it is looked at once a week, and a good answer brings it back (`pause` does not)",
+        'lanes retire serial-example-org\nlanes retire --reason "its author ended it" serial-example-org',
+        json=True,
+    )
+    retire.add_argument("--reason", default="the owner gave it up", metavar="TEXT", help="what its Readers are told")
+    revive = _command(
+        commands,
+        "revive",
+        run + "revive",
+        "take back a Series that was given up: all its counters at zero, looked at now; undoes a move to another Series",
+        "lanes revive serial-example-org",
+        json=True,
+    )
+    for command in (retire, revive):
+        command.add_argument("keys", nargs="+", metavar="KEY")
+    back = _command(
+        commands,
+        "back",
+        run + "back",
+        "return a Series that moved to the URL it had before, and keep it there",
+        "lanes back serial-example-org",
+        json=True,
+    )
+    back.add_argument("key", metavar="KEY")
+
+
 def _asking(commands: Any) -> None:
     run = "lanes.cli.asking:"
     listed = _command(
@@ -194,13 +259,38 @@ def _asking(commands: Any) -> None:
     for command in (chapters, polls):
         command.add_argument("key", nargs="?", metavar="KEY")
         command.add_argument(
-            "-n", dest="most", type=_count, default=25, metavar="N", help="at most this many (default 25)"
+            "-n", dest="most", type=arguments.count, default=25, metavar="N", help="at most this many (default 25)"
         )
+    told = "lanes.cli.telling:"
+    incidents = _command(
+        commands,
+        "incidents",
+        told + "incidents",
+        "show the troubles of our line and of Sites, open ones first, with how many Series were spared",
+        "lanes incidents\nlanes incidents --all --json",
+        json=True,
+    )
+    incidents.add_argument(
+        "--all", action="store_true", help="without it: the open ones, and the newest up to 25 in all"
+    )
+    notices = _command(
+        commands,
+        "notices",
+        told + "notices",
+        "show what Readers and you were told or are owed, newest first",
+        "lanes notices\nlanes notices --owed --reader owner -n 100",
+        json=True,
+    )
+    notices.add_argument("--owed", action="store_true", help="not delivered yet")
+    notices.add_argument("--reader", metavar="NAME", help="to this Reader alone")
+    notices.add_argument(
+        "-n", dest="most", type=arguments.count, default=25, metavar="N", help="at most this many (default 25)"
+    )
     _command(
         commands,
         "status",
-        run + "status",
-        "show how every Lane stands, and the totals",
+        "lanes.cli.status:status",
+        "show how every Lane stands, what troubles there are, and the totals",
         "lanes status\nlanes status --json",
         json=True,
     )
@@ -247,7 +337,7 @@ def _processes(commands: Any) -> None:
     )
     audit.add_argument(
         "--since",
-        type=_duration,
+        type=arguments.duration,
         metavar="AGO",
         help="look back this far, such as 30m, 12h or 2d (by default over the whole record)",
     )
@@ -259,22 +349,3 @@ def _processes(commands: Any) -> None:
         "lanes demo",
     )
     _command(commands, "version", run + "version", "print the version", "lanes version", json=True)
-
-
-def _seconds(text: str) -> float:
-    if not text.isdecimal() or not text.isascii() or len(text) > 6:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of seconds")
-    return float(text)
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not text.isascii() or not 0 < int(text[:9]) <= 1_000_000:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 1000000")
-    return int(text[:9])
-
-
-def _duration(text: str) -> float:
-    number, unit = text[:-1], {"s": 1, "m": 60, "h": 3600, "d": 86400}.get(text[-1:])
-    if unit is None or not number.isdecimal() or not number.isascii() or len(number) > 6:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a duration such as 30m, 12h or 2d")
-    return float(int(number) * unit)

@@ -7,7 +7,6 @@ import os
 import sys
 import time
 from argparse import Namespace
-from datetime import timedelta
 
 from lanes.cli.parser import DONE, FAILED, USAGE
 from lanes.errors import LanesError
@@ -60,7 +59,7 @@ def audit(asked: Namespace) -> int:
     from lanes.store.audit import audit as prove  # noqa: PLC0415
 
     with open_store() as store:
-        since = None if asked.since is None else store.asking.now() - timedelta(seconds=asked.since)
+        since = None if asked.since is None else store.asking.now() - asked.since
         report = prove(store.database, since)
     if asked.json:
         print_json({"clean": report.clean, **{name: getattr(report, name) for name in report.__slots__}})

@@ -37,6 +37,16 @@ def duration(value: timedelta | None) -> str:
     return f"{seconds / 86400:.0f} days"
 
 
+def exactly(value: timedelta | None) -> str:
+    """All of it, as it is typed: 1h30m, 90s as 1m30s, 0.5s; "-" for None."""
+    if value is None:
+        return "-"
+    minutes, seconds = divmod(value.total_seconds(), 60)
+    days, hours, minutes = int(minutes) // 1440, int(minutes) // 60 % 24, int(minutes) % 60
+    whole = "".join(f"{number}{unit}" for number, unit in ((days, "d"), (hours, "h"), (minutes, "m")) if number)
+    return whole + (f"{round(seconds, 2):g}s" if seconds or not whole else "")
+
+
 def relative(instant: datetime | None, now: datetime) -> str:
     """ "in 4 min", "3 h ago", "now"; "-" for None."""
     if instant is None:

@@ -7,12 +7,12 @@ said here about a Series comes from the claim's own `due` and `gate`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from lanes.core.why import Standing, Stop, Why, why
-from lanes.errors import UnknownSeries
+from lanes.core.why import BLOCKED, REFUSES, Note, Standing, Stop, Why, notes, why
+from lanes.errors import UnknownReader, UnknownSeries
 from lanes.store.polls import Gauges, PollStore
 from lanes.store.pool import Database, named_sql
 
@@ -41,6 +41,11 @@ class Listed:
     def why(self) -> Why:
         """Why it is not polled just now."""
         return why(self.standing)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What is true beside that."""
+        return notes(self.standing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,24 +99,75 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Hosts:
+    """How the hosts of a Site are: each counts once, as the first of these that it is."""
+
+    known: int
+    blocked: int
+    dead: int
+    refusing: int
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
 class LaneState:
     """A Lane by its rows; all zero and None where it has never run.  `seen_at`: when it last said that it lives, which it does once a
-    minute; `switched_off`: the Lane that started last has the kill switch set."""
+    minute; `switched_off`: the Lane that started last has the kill switch set; `gap`: the effective Gap; `owner_gap`: the owner's word."""
 
     site: str
     gauges: Gauges
+    hosts: Hosts
     paused_at: datetime | None = None
     refused_until: datetime | None = None
     in_hand: int = 0
     polled_at: datetime | None = None
-    hosts: int = 0
     seen_at: datetime | None = None
     switched_off: bool = False
+    gap: timedelta | None = None
+    owner_gap: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LineDown:
+    """A machine whose own line is down."""
+
+    machine: str
+    us_since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """One trouble: of us (`machine`), of a Site or a refusal (of `host`, or of the whole Site).  `ended_at` None: it is open."""
+
+    incident_id: int
+    whose: str
+    machine: str | None
+    site: str | None
+    host: str | None
+    kind: str | None
+    started_at: datetime
+    ended_at: datetime | None
+    spared: int
+    evidence: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One Notice: to a Reader, or (`reader` None) to the owner.  `delivered_at` None: it is owed."""
+
+    notice_id: int
+    reader: str | None
+    kind: str
+    key: str | None
+    series: str | None
+    body: dict[str, Any]
+    made_at: datetime
+    delivered_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The whole installation.  `waiting`: Series that a wait of their own keeps from being polled."""
+    """The whole installation.  `waiting`: Series that a wait of their own keeps from being polled; `refused`: whose own URL is."""
 
     now: datetime
     series: int
@@ -122,6 +178,8 @@ class Totals:
     paused: int
     pending: int
     waiting: int
+    refused: int
+    distrusted: int
     chapters: int
     database_bytes: int
     postgres: str
@@ -180,8 +238,26 @@ class AskStore:
         """How a Lane stands."""
         gauges = PollStore(self._database, site, "").gauges(self._rests[site])
         with self._database.connection() as connection:
+            hosts = Hosts(*_SQL.hosts(connection, site=site, blocked=BLOCKED, refuses=REFUSES))
             row = _SQL.lane(connection, site=site)
-        return LaneState(site, gauges) if row is None else LaneState(site, gauges, *row)
+        return LaneState(site, gauges, hosts) if row is None else LaneState(site, gauges, hosts, *row)
+
+    def lines_down(self) -> tuple[LineDown, ...]:
+        """The machines whose own line is down, longest first."""
+        with self._database.connection() as connection:
+            return tuple(LineDown(*row) for row in _SQL.lines_down(connection))
+
+    def incidents(self, most: int | None, *, only_open: bool = False) -> tuple[Incident, ...]:
+        """The troubles: open ones first, then the newest, at most `most` (None: all)."""
+        with self._database.connection() as connection:
+            return tuple(Incident(*row) for row in _SQL.incidents(connection, most=most, open=only_open))
+
+    def notices(self, most: int, *, reader: str | None = None, owed: bool = False) -> tuple[Told, ...]:
+        """The Notices, newest first: all, or of one Reader, or those that are owed.  Raises UnknownReader."""
+        with self._database.connection() as connection:
+            if reader is not None and not _SQL.has_reader(connection, name=reader):
+                raise UnknownReader(reader)
+            return tuple(Told(*row) for row in _SQL.notices(connection, reader=reader, owed=owed, most=most))
 
     def totals(self) -> Totals:
         """The whole installation in numbers."""
@@ -189,29 +265,11 @@ class AskStore:
             return Totals(*_SQL.totals(connection))
 
 
+_STANDING = tuple(field.name for field in fields(Standing) if field.name != "gate")
+
+
 def _listed(row: Any) -> Listed:
     gate = None if row.gate_reason is None else Stop(row.gate_reason, row.gate_until)
-    standing = Standing(
-        now=row.now,
-        due=row.due,
-        due_at=row.due_at,
-        gate=gate,
-        tier=row.tier,
-        has_url=row.has_url,
-        bookmarks=row.bookmarks,
-        paused_at=row.paused_at,
-        retired_at=row.retired_at,
-        retired_reason=row.retired_reason,
-        lifecycle=row.lifecycle,
-        lease_until=row.lease_until,
-        lease_machine=row.lease_machine,
-        retry_at=row.retry_at,
-        retry_reason=row.retry_reason,
-        failures=row.failures,
-        failure=row.failure,
-        sighted=row.sighted,
-        waits=row.waits,
-    )
     return Listed(
         key=row.key,
         site=row.site,
@@ -225,5 +283,5 @@ def _listed(row: Any) -> Listed:
         good_at=row.good_at,
         rest=row.rest,
         failing_since=row.failing_since,
-        standing=standing,
+        standing=Standing(gate=gate, **{name: getattr(row, name) for name in _STANDING}),
     )

@@ -140,7 +140,7 @@ class FollowStore:
     def find(self, word: str) -> Named:
         """The Series of this key or this URL, be it one that it had before it moved or its feed was found.  Raises UnknownSeries."""
         with self._database.connection() as connection:
-            return _find(connection, word)
+            return find_series(connection, word)
 
     def check_now(self, word: str) -> Named:
         """Asks for one Poll of a Series sooner.  Raises UnknownSeries."""
@@ -189,7 +189,7 @@ class FollowStore:
     def _touched(self, word: str) -> Iterator[tuple[Connection, Named]]:
         """One Series and its hosts, locked; at the end the claim is told to look there again."""
         with self._database.transaction() as connection:
-            series = _find(connection, word)
+            series = find_series(connection, word)
             _SQL.lock_hosts_of(connection, series_id=series.series_id)
             _SQL.lock_series(connection, series_id=series.series_id)
             yield connection, series
@@ -197,7 +197,8 @@ class FollowStore:
             ring(connection, f"lanes_{series.site}")
 
 
-def _find(connection: Connection, word: str) -> Named:
+def find_series(connection: Connection, word: str) -> Named:
+    """The Series of this key or this URL, be it one that it had before.  Raises UnknownSeries."""
     row = _SQL.find(connection, word=word)
     if row is None:
         for moved in _SQL.moved_from(connection, urls=[word]):

@@ -1,0 +1,162 @@
+"""status: how every Lane stands, what troubles there are, and the totals."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+
+from lanes.cli.door import open_store
+from lanes.cli.parser import DONE
+from lanes.cli.telling import incident_row, place_of
+from lanes.cli.words import clean, counted, duration, exactly, print_json, print_table, relative, size, until
+from lanes.sites import SITES
+from lanes.store.asking import Incident, LaneState, LineDown, Totals
+
+SILENT = timedelta(minutes=3)  # a Lane says once a minute that it lives
+MOST_OPEN = 20  # open incidents in words; --json has all
+
+
+def status(asked: Namespace) -> int:
+    """A row for each Lane, what is wrong, and the totals."""
+    with open_store() as store:
+        lanes = [store.asking.lane(site.name) for site in SITES]
+        down, troubles = store.asking.lines_down(), store.asking.incidents(None, only_open=True)
+        totals = store.asking.totals()
+        polling = store.settings.poll_enabled
+    if asked.json:
+        rows = [{"state": _state(lane, totals.now, polling=polling), **_flat(lane)} for lane in lanes]
+        polling = polling and not any(lane.switched_off for lane in lanes)
+        print_json(
+            {
+                "polling": polling,
+                "lanes": rows,
+                "lines_down": down,
+                "incidents": [incident_row(each) for each in troubles],
+                "totals": totals,
+            }
+        )
+        return DONE
+    _table(lanes, totals.now, polling=polling)
+    print()
+    for line in (*_troubles(lanes, down, troubles, totals.now), *_totals_told(totals)):
+        print(line)
+    return DONE
+
+
+def lane_is_silent(lane: LaneState, now: datetime) -> bool:
+    """Whether its Lane does not run, by its own word."""
+    return lane.seen_at is None or now - lane.seen_at > SILENT
+
+
+def _table(lanes: Sequence[LaneState], now: datetime, *, polling: bool) -> None:
+    print_table(
+        ("LANE", "BEHIND", "DUE", "HELD", "HELD FOR", "ELIGIBLE", "GAP", "IN HAND", "HOSTS", "LAST POLL", "STATE"),
+        (
+            (
+                lane.site,
+                duration(lane.gauges.behind),
+                lane.gauges.due,
+                lane.gauges.held,
+                duration(lane.gauges.oldest_held),
+                lane.gauges.eligible,
+                _gap(lane),
+                lane.in_hand,
+                lane.hosts.known,
+                relative(lane.polled_at, now),
+                _state(lane, now, polling=polling),
+            )
+            for lane in lanes
+        ),
+        drop=("HOSTS", "IN HAND", "LAST POLL", "GAP", "ELIGIBLE", "HELD FOR"),
+    )
+
+
+def _gap(lane: LaneState) -> str:
+    if lane.owner_gap is None:
+        return exactly(lane.gap)
+    return f"{exactly(max(lane.owner_gap, lane.gap or lane.owner_gap))} (your word: {exactly(lane.owner_gap)})"
+
+
+def _state(lane: LaneState, now: datetime, *, polling: bool) -> str:
+    if not polling:
+        return "polling is switched off in this environment"
+    if lane.switched_off and not lane_is_silent(lane, now):
+        return "polling is switched off"
+    if lane.paused_at is not None:
+        return f"paused {relative(lane.paused_at, now)}"
+    if lane_is_silent(lane, now):
+        seen = f" (last seen {relative(lane.seen_at, now)})" if lane.seen_at else ""
+        return f"not running{seen}: `make run` starts it"
+    if lane.refused_until is not None:
+        return f"refused by its Site{until(lane.refused_until, now)}"
+    if lane.in_hand:
+        return f"polling {lane.in_hand}"
+    return "its due Series wait their turn" if lane.gauges.due else "idle: nothing is due"
+
+
+def _flat(lane: LaneState) -> dict[str, object]:
+    gauges = lane.gauges
+    return {
+        "site": lane.site,
+        "eligible": gauges.eligible,
+        "due": gauges.due,
+        "held": gauges.held,
+        "behind": gauges.behind,
+        "oldest_held": gauges.oldest_held,
+        "oldest_pending": gauges.oldest_pending,
+        "gap": lane.gap,
+        "owner_gap": lane.owner_gap,
+        "in_hand": lane.in_hand,
+        "hosts": lane.hosts.known,
+        "hosts_blocked": lane.hosts.blocked,
+        "hosts_dead": lane.hosts.dead,
+        "hosts_refusing": lane.hosts.refusing,
+        "hosts_waiting": lane.hosts.waiting,
+        "paused_at": lane.paused_at,
+        "refused_until": lane.refused_until,
+        "polled_at": lane.polled_at,
+        "seen_at": lane.seen_at,
+        "switched_off": lane.switched_off,
+    }
+
+
+def _troubles(
+    lanes: Sequence[LaneState], down: Sequence[LineDown], troubles: Sequence[Incident], now: datetime
+) -> Iterator[str]:
+    for line in down:
+        yield f"Our own line is down at {clean(line.machine)}{_since(line.us_since, now)}: one Poll a minute until it is back."
+    for each in troubles[:MOST_OPEN]:
+        if each.whose != "us":
+            yield f"{place_of(each)}: {_trouble(each)}{_since(each.started_at, now)}."
+    if len(troubles) > MOST_OPEN:
+        yield f"and {len(troubles) - MOST_OPEN:,} more: `lanes incidents --all` shows them."
+    for lane in lanes:
+        hosts = lane.hosts
+        counts = {
+            "blocked by you": hosts.blocked,
+            "dead": hosts.dead,
+            "refusing": hosts.refusing,
+            "waiting": hosts.waiting,
+        }
+        if any(counts.values()):
+            told = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
+            yield f"Of {counted(hosts.known, 'host')} of {lane.site}: {told}."
+
+
+def _trouble(each: Incident) -> str:
+    spared = f", {each.spared:,} Series spared" if each.spared else ""
+    return f"it refuses{spared}" if each.whose == "refusal" else f"it fails ({clean(each.kind or 'no detail')}){spared}"
+
+
+def _since(instant: datetime, now: datetime) -> str:
+    return f", since {relative(instant, now).removesuffix(' ago')}"
+
+
+def _totals_told(totals: Totals) -> tuple[str, ...]:
+    return (
+        f"{counted(totals.series, 'Series')}, {totals.bookmarked:,} bookmarked: {totals.never_checked:,} never checked, "
+        f"{totals.pending:,} pending, {totals.waiting:,} waiting, {totals.failing:,} failing, {totals.refused:,} refused alone, "
+        f"{totals.distrusted:,} with validators that lie, {totals.paused:,} paused, {totals.retired:,} retired",
+        f"{counted(totals.chapters, 'Chapter')} in {size(totals.database_bytes)} of Postgres {totals.postgres}",
+    )

@@ -1,0 +1,153 @@
+"""incidents, notices: what troubles there were, and who was told what."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Mapping
+
+from lanes.cli.door import open_store, text
+from lanes.cli.parser import DONE
+from lanes.cli.words import clean, counted, print_json, print_table, relative
+from lanes.core.notices import Kind
+from lanes.store.asking import Incident, Told
+
+NEWEST = 25  # incidents, unless all are asked for
+MOST_NAMED = 5  # things of one list that are named on a line
+
+
+def incidents(asked: Namespace) -> int:
+    """The troubles, open ones first."""
+    with open_store() as store:
+        found = store.asking.incidents(None if asked.all else NEWEST)
+        if not asked.all and all(each.ended_at is None for each in found):
+            found = store.asking.incidents(None, only_open=True)
+        now = store.asking.now()
+    if asked.json:
+        print_json([incident_row(each) for each in found])
+        return DONE
+    print_table(
+        ("WHOSE", "WHERE", "KIND", "SINCE", "UNTIL", "SPARED", "EVIDENCE"),
+        (
+            (
+                each.whose,
+                place_of(each),
+                each.kind or "-",
+                relative(each.started_at, now),
+                "still open" if each.ended_at is None else relative(each.ended_at, now),
+                each.spared,
+                _in_a_line(each.evidence),
+            )
+            for each in found
+        ),
+        cut=("EVIDENCE",),
+        drop=("KIND",),
+    )
+    print(f"{counted(len(found), 'incident')}, {sum(each.ended_at is None for each in found):,} open")
+    return DONE
+
+
+def incident_row(each: Incident) -> dict[str, object]:
+    """An incident for a program."""
+    return {
+        "id": each.incident_id,
+        "whose": each.whose,
+        "machine": each.machine,
+        "site": each.site,
+        "host": each.host,
+        "kind": each.kind,
+        "started_at": each.started_at,
+        "ended_at": each.ended_at,
+        "spared": each.spared,
+        "evidence": each.evidence,
+    }
+
+
+def place_of(each: Incident) -> str:
+    """Where it is: a machine, a host, or a whole Site."""
+    return clean(each.machine or each.host or each.site or "-")
+
+
+def notices(asked: Namespace) -> int:
+    """What was told or is owed, newest first."""
+    reader = None if asked.reader is None else text(asked.reader)
+    with open_store() as store:
+        found = store.asking.notices(asked.most, reader=reader, owed=asked.owed)
+        now = store.asking.now()
+    if asked.json:
+        print_json([{**_plain(each), "words": in_words(each)} for each in found])
+        return DONE
+    print_table(
+        ("TO", "KIND", "SERIES", "WORDS", "MADE", "DELIVERED"),
+        (
+            (
+                "you, the owner" if each.reader is None else f"Reader {each.reader}",
+                each.kind,
+                each.key or "-",
+                in_words(each),
+                relative(each.made_at, now),
+                "owed" if each.delivered_at is None else relative(each.delivered_at, now),
+            )
+            for each in found
+        ),
+        cut=("WORDS",),
+        drop=("KIND",),
+    )
+    print(f"{counted(len(found), 'Notice')}, {sum(each.delivered_at is None for each in found):,} owed")
+    return DONE
+
+
+def _plain(each: Told) -> dict[str, object]:
+    return {
+        "id": each.notice_id,
+        "reader": each.reader,
+        "kind": each.kind,
+        "key": each.key,
+        "body": each.body,
+        "made_at": each.made_at,
+        "delivered_at": each.delivered_at,
+    }
+
+
+def in_words(told: Told) -> str:
+    """What a Notice says, on one line."""
+    name, body = told.series or told.key or "", told.body
+    match told.kind:
+        case Kind.NEW_CHAPTERS:
+            what = f"{name}: {counted(len(body.get('chapters', ())), 'new Chapter')}"
+        case Kind.STOPPED:
+            what = f"{name} is given up: {body.get('reason', 'no reason kept')}"
+        case Kind.MOVED:
+            what = f"{name} {'is' if not body.get('merged') else 'goes on as'} {body.get('to', '')}" + (
+                "" if body.get("merged") else " at a new URL"
+            )
+        case Kind.BACK_AGAIN:
+            what = f"{name or _where(body)} is back again"
+        case Kind.REFUSED:
+            what = f"{name or _where(body)} has been refused for three days"
+        case Kind.DEAD:
+            what = f"{name or _where(body)} has not answered for three days"
+        case Kind.DISALLOWED:
+            what = f"{name} may not be asked: {body.get('reason', '')}"
+        case _:
+            what = _in_a_line(body)
+    return clean(what)
+
+
+def _where(body: Mapping[str, object]) -> str:
+    return str(body.get("host") or body.get("site") or "")
+
+
+def _in_a_line(facts: Mapping[str, object]) -> str:
+    """The facts as they are kept, a few words each."""
+    return "; ".join(f"{name.replace('_', ' ')} {_few(value)}" for name, value in facts.items() if value is not None)
+
+
+def _few(value: object) -> str:
+    match value:
+        case list():
+            more = f" and {len(value) - MOST_NAMED} more" if len(value) > MOST_NAMED else ""
+            return ", ".join(_few(each) for each in value[:MOST_NAMED]) + more
+        case dict():
+            return ", ".join(f"{name} {_few(each)}" for name, each in value.items())
+        case _:
+            return str(value)
