@@ -21,13 +21,14 @@ from lanes.core.blame import proof
 from lanes.core.chapters import Document, NotRecognised, Reading, distinct, guids_lie
 from lanes.core.circumstances import Circumstances, Known
 from lanes.core.claim import Claim
-from lanes.core.outcome import Failed, Judgement, Label, PutBack, Read, judge, wants_reading
+from lanes.core.outcome import Disallowed, Failed, Judgement, Label, PutBack, Read, judge, wants_reading
 from lanes.core.pace import HOST_DEFAULT, LATE_WAIT, SENT_LATE, HostPace, Signal
 from lanes.core.settlement import Settlement, decide
 from lanes.core.urls import split
 from lanes.errors import BadUrl, DatabaseAway
 from lanes.fetch.http import Http, Request
 from lanes.fetch.permits import Go, Wait
+from lanes.fetch.robots import Look, RobotsFirst
 from lanes.sites import Site, recognise
 from lanes.sites.discover import discover
 from lanes.store.polls import PollStore, Trail
@@ -79,6 +80,8 @@ class Hand:
         self._entered = {claim.host: Visit(claim.host_id, claim.pace, claim.claimed_at, claim.host_pace)}
         self._where = claim.host
         self._sent: list[Sent] = []
+        self._paces: list[timedelta] = []
+        self.look = Look()
 
     def now(self) -> datetime:
         """Postgres time: the claim's instant plus monotonic time since before it was asked for, so never early."""
@@ -115,6 +118,7 @@ class Hand:
                 if self._stop.wait((place - sent_at).total_seconds()):
                     return Wait(timedelta(0), "stopping")
         self._sent.append(Sent("", host, address, sent_at))
+        self._paces.append(visit.interval)
         return sent_at
 
     @property
@@ -128,17 +132,21 @@ class Hand:
 
     def trail(self, answer: Answer | None) -> Trail:
         """`answer` None: Postgres went away in mid fetch; what was sent until then goes into the record all the same."""
-        requests = tuple(self._sent) if answer is None else answer.requests
+        look = self.look
+        own = self._sent[len(look.requests) :] if answer is None else answer.requests
+        requests = (*look.requests, *own)
         hosts = tuple(sorted({visit.host_id for visit in self._entered.values()}))
-        paces = tuple(self._entered[sent.host].interval for sent in requests)
+        proofs = {look.proof, None if answer is None else proof(answer)} - {None}
         last = {self._entered[sent.host].host_id: sent.sent_at for sent in requests}
         return Trail(
             self._entered[self._where].host_id,
             hosts,
             tuple(last.get(each) for each in hosts),
             requests,
-            paces,
-            None if answer is None else proof(answer),
+            tuple(self._paces),
+            any(proofs) if proofs else None,
+            len(look.requests),
+            look.wait_until,
         )
 
 
@@ -149,6 +157,7 @@ class Poller:
         self, site: Site, store: PollStore, http: Http, lease: timedelta, chance: Callable[[], float] = random.random
     ) -> None:
         self._site, self._store, self._http, self._lease, self._chance = site, store, http, lease, chance
+        self._robots = RobotsFirst(http, store.robots, pages=not site.many_hosts)
 
     def carry(self, claim: Claim, asked: float) -> Ended:
         """One Poll whole.  `asked` is the monotonic instant from before its claim was asked for."""
@@ -171,23 +180,43 @@ class Poller:
         return self._put_back(claim, PutBack(reason, wait, claim.dial, claim.resume), hand, None, time.monotonic())
 
     def _carry(self, claim: Claim, hand: Hand, began: float) -> Ended:
-        answer = self._http.get(self._request(claim), hand)
+        look = hand.look = self._robots.look(claim, hand, hand.now)
+        if look.stop is not None:
+            return self._stopped(claim, look.stop, hand, None, began)
+        answer = self._http.get(self._request(claim, further=look.further), hand)
         reading = self._read(answer, claim)
         judged = judge(answer, reading, claim, hand.now())
         if isinstance(judged.meaning, PutBack):
             return self._put_back(claim, judged.meaning, hand, answer, began)
         if isinstance(reading, NotRecognised) and claim.discovering and isinstance(answer, Response):
+            stop = self._robots.page(claim.url, hand.now()) or self._robots.page(answer.url, hand.now())
+            if stop is not None:
+                return self._stopped(claim, stop, hand, answer, began)
             found = self._discover(claim, answer, hand, began)
             if found is not None:
                 return found
         return self._settle(claim, answer, judged, hand, began)
 
-    def _request(self, claim: Claim) -> Request:
+    def _stopped(
+        self, claim: Claim, stop: PutBack | Disallowed, hand: Hand, answer: Answer | None, began: float
+    ) -> Ended:
+        """robots.txt stands in the way."""
+        if isinstance(stop, PutBack):
+            return self._put_back(claim, stop, hand, answer, began)
+        return self._settle(claim, answer, Judgement(stop, Signal.SILENT), hand, began)
+
+    def _request(self, claim: Claim, *, further: bool) -> Request:
         validators = claim.validators
+        resume = None if claim.resume is None or claim.resume.robots else claim.resume
         due = claim.unconditional_at is None or claim.claimed_at - claim.unconditional_at >= UNCONDITIONAL_AFTER
         if validators is None or due or claim.memory.distrusted:
             return Request(
-                claim.url, accept=self._site.accept, address=claim.address, dial=claim.dial, resume=claim.resume
+                claim.url,
+                accept=self._site.accept,
+                address=claim.address,
+                dial=claim.dial,
+                resume=resume,
+                further=further,
             )
         return Request(
             claim.url,
@@ -197,7 +226,8 @@ class Poller:
             self._site.accept,
             claim.address,
             claim.dial,
-            claim.resume,
+            resume,
+            further=further,
         )
 
     def _read(self, answer: Answer, claim: Claim) -> Reading | None:

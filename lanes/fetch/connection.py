@@ -126,11 +126,11 @@ class Connection(HTTPConnection):
             raise Broken(Trouble.OVERSIZE, f"{reply.length_remaining} bytes announced", line_proved=True)
         try:
             body = decoded(_pieces(reply), reply.headers.get("content-encoding", ""), self._limits.decoded, cut)
-            if cut is not None and len(body) >= cut:
-                self.end()
-            return body
         except (OSError, HTTPException, HTTPError, ValueError) as error:  # ValueError: a chunk of negative size
             raise self._broken_body(error, until) from error
+        if cut is not None and len(body) >= cut:
+            self.end()
+        return body
 
     def drain(self, reply: Reply) -> None:
         """Read a body that nobody wants, if that is cheap, so that the connection can be kept; else give the connection up."""

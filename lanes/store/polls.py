@@ -18,7 +18,7 @@ from lanes.core.answer import Sent
 from lanes.core.circumstances import TOLD_ONCE, Known
 from lanes.core.claim import Claim
 from lanes.core.consequences import Heed, Learn
-from lanes.core.outcome import NOT_PUBLIC, PutBack
+from lanes.core.outcome import NOT_PUBLIC, Label, PutBack
 from lanes.core.pace import ADDRESS_PACE, LATE_WAIT, HostPace
 from lanes.core.settlement import Settlement
 from lanes.core.urls import split
@@ -26,6 +26,7 @@ from lanes.store import consequences
 from lanes.store.claimed import claim_of, resume_row, text
 from lanes.store.consequences import Place
 from lanes.store.pool import Connection, Database, named_sql
+from lanes.store.robots import RobotsStore
 
 _SQL = named_sql("polling")
 
@@ -59,7 +60,7 @@ Turn = Claimed | AskAgain | Nothing
 class Trail:
     """Where a Poll went: the host it reached last, all that it entered (ids, in order), the instant of the last request to each (None:
     none was written), the requests, the host interval in force for each of these, and whether the attempt proved our own line (None:
-    none was made)."""
+    none was made).  The first `robots` requests were for robots.txt, whose answer asked its host to wait until `robots_wait_until`."""
 
     host_id: int
     hosts: tuple[int, ...]
@@ -67,6 +68,8 @@ class Trail:
     requests: tuple[Sent, ...]
     paces: tuple[timedelta, ...]
     proof: bool | None = None
+    robots: int = 0
+    robots_wait_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,7 @@ class PollStore:
     ) -> None:
         self._database, self.site, self._machine = database, site, machine
         self._many_hosts, self._named_numbers = many_hosts, named_numbers
+        self.robots = RobotsStore(database)
 
     def enrol(self, *, polling: bool = True) -> None:
         """What a Lane does at its start: the Site has its row, the poll record its partitions, the clock is noted, and whoever waits
@@ -280,11 +284,8 @@ class PollStore:
 
 
 def _hops(claim: Claim, trail: Trail) -> list[dict[str, Any]]:
-    """A row for each request; where none was written, one that says where the Poll would have gone."""
-    if not trail.requests:
-        pace = claim.host_pace.total_seconds()
-        return [{"host": claim.host, "address": claim.address, "wire_bytes": 0, "pace": f"{pace} s"}]
-    return [
+    """A row for each request; where the Poll wrote none for itself, one that says where it would have gone."""
+    rows: list[dict[str, Any]] = [
         {
             "host": sent.host,
             "address": sent.address,
@@ -295,6 +296,14 @@ def _hops(claim: Claim, trail: Trail) -> list[dict[str, Any]]:
         }
         for sent, pace in zip(trail.requests, trail.paces, strict=True)
     ]
+    for row in rows[: trail.robots]:
+        row["outcome"] = Label.ROBOTS.value
+    if trail.robots_wait_until is not None:
+        rows[trail.robots - 1]["host_wait_until"] = trail.robots_wait_until.isoformat()
+    if len(rows) == trail.robots:
+        pace = f"{claim.host_pace.total_seconds()} s"
+        rows.append({"host": claim.host, "address": claim.address, "wire_bytes": 0, "pace": pace})
+    return rows
 
 
 def _known(connection: Connection, series_id: int, identities: list[bytes]) -> Known:

@@ -1,0 +1,36 @@
+-- What is remembered of robots.txt, by exact origin.  What follows from it is decided in lanes/core/robots.py.
+
+-- name: known(origin)^
+-- What is remembered of an origin.
+SELECT origin, asked_at, again_at, status, text, read_at, crawl_delay, crawl_delay_since, unanswered_since
+FROM lanes.robots WHERE origin = :origin;
+
+-- name: lock_host(host)$
+-- The host of an origin, held while its crawl delay is computed.
+SELECT id FROM lanes.hosts WHERE name = :host FOR NO KEY UPDATE;
+
+-- name: keep(host_id, origin, asked_at, again_at, status, text, read_at, crawl_delay, crawl_delay_since, unanswered_since)!
+-- Remembers it; a worker that comes late with an older answer changes nothing.
+INSERT INTO lanes.robots AS r (
+    origin, host_id, asked_at, again_at, status, text, read_at, crawl_delay, crawl_delay_since, unanswered_since)
+VALUES (:origin, :host_id, :asked_at, :again_at, :status, :text, :read_at, :crawl_delay, :crawl_delay_since, :unanswered_since)
+ON CONFLICT (origin) DO UPDATE SET
+    host_id = EXCLUDED.host_id, asked_at = EXCLUDED.asked_at, again_at = EXCLUDED.again_at, status = EXCLUDED.status,
+    text = EXCLUDED.text, read_at = EXCLUDED.read_at, crawl_delay = EXCLUDED.crawl_delay,
+    crawl_delay_since = EXCLUDED.crawl_delay_since, unanswered_since = EXCLUDED.unanswered_since
+WHERE r.asked_at <= EXCLUDED.asked_at;
+
+-- name: bring_in_force(host_id, sent_at)!
+-- The crawl delay of a host is the largest of its origins' that are fresh: one that nobody asks any more binds nobody.  What was just
+-- sent spends the bucket by it; a bucket that was spent by a longer one stays spent.
+WITH delay AS (
+    SELECT max(crawl_delay) AS longest FROM lanes.robots WHERE host_id = :host_id AND again_at > lanes.now()
+)
+UPDATE lanes.hosts h SET
+    crawl_delay = delay.longest,
+    next_at = greatest(h.next_at, :sent_at::timestamptz + greatest(h.pace, delay.longest, h.owner_pace))
+FROM delay WHERE h.id = :host_id AND h.crawl_delay IS DISTINCT FROM delay.longest;
+
+-- name: hold(host, until, reason)!
+-- A host asked to wait; a longer wait stands.
+UPDATE lanes.hosts SET not_before = :until, not_before_reason = :reason WHERE name = :host AND not_before < :until;
