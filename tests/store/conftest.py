@@ -8,6 +8,7 @@ import pytest
 
 from lanes.store.polls import PollStore
 from lanes.store.pool import Database
+from tests.poll_record import PollRecord
 from tests.rows import Rows, open_rows
 
 
@@ -22,3 +23,8 @@ def store(database: Database) -> PollStore:
     store = PollStore(database, "feeds", "here")
     store.enrol()
     return store
+
+
+@pytest.fixture
+def record(database: Database) -> PollRecord:
+    return PollRecord(database)

@@ -2,53 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any
+import json
+from collections.abc import Callable
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
 
+from lanes.cli import main
 from lanes.core.audit import Kind, Report
-from lanes.store.audit import audit
-from lanes.store.pool import Database
-
-NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-
-
-def at(seconds: float) -> datetime:
-    return NOON + timedelta(seconds=seconds)
-
-
-@dataclass(frozen=True, slots=True)
-class PollRecord:
-    """Writes rows as the Lanes of any machine would."""
-
-    database: Database
-
-    def write(self, sent: float | None, took: float = 0.1, **given: Any) -> None:
-        """A Poll of one request, claimed when it was sent; `sent` None: it wrote none."""
-        row = {
-            "claimed_at": at(sent or 0), "token": uuid4(), "hop": 0, "series_id": 7, "site": "feeds", "host": "one.example",
-            "address": "127.1.0.1", "machine": "attic", "trigger": "its time", "sent_at": None if sent is None else at(sent),
-            "ended_at": at((sent or 0) + took), "outcome": "unchanged", "host_pace": timedelta(seconds=1),
-            "address_pace": timedelta(seconds=0.5), "host_wait_until": None, "series_wait_until": None,
-        } | given  # fmt: skip
-        names, places = ", ".join(row), ", ".join(f"%({name})s" for name in row)
-        with self.database.connection() as connection:
-            connection.execute(f"INSERT INTO lanes.polls ({names}) VALUES ({places})".encode(), row)
-
-    def audit(self, since: float | None = None, until: float | None = None) -> Report:
-        return audit(self.database, None if since is None else at(since), None if until is None else at(until))
-
-
-@pytest.fixture
-def record(database: Database) -> PollRecord:
-    return PollRecord(database)
-
-
-def counted(report: Report) -> dict[Kind, int]:
-    return {kind: count for kind, count in report.offences.items() if count}
+from tests.poll_record import PollRecord, at, counted
+from tests.rows import Rows
 
 
 def test_an_empty_record_is_clean(record: PollRecord) -> None:
@@ -130,6 +94,148 @@ def test_a_request_while_another_is_in_hand_at_its_host_is_named(record: PollRec
     assert counted(report) == {Kind.TWO_AT_ONCE: 1}
     assert report.first_offence is not None
     assert report.first_offence.earlier_at == at(0)
+
+
+GAP = timedelta(seconds=10)
+
+
+def plant_gap(record: PollRecord, rows: Rows, sent: float) -> None:
+    """A second process of one Site that did not share its Gap."""
+    record.write(0, site="serial", host="www.serial.test", lane_gap=GAP)
+    record.write(sent, site="serial", host="img.serial.test", lane_gap=GAP, machine="cellar")
+
+
+def plant_gap_of_another_site(record: PollRecord, rows: Rows, sent: float) -> None:
+    """A hop of `feeds` into another Site's host that did not spend that Site's Gap."""
+    rows.host("www.serial.test", site="serial")
+    record.write(0, site="serial", host="www.serial.test", lane_gap=GAP)
+    chain = uuid4()
+    record.write(sent - 2, took=2, token=chain)
+    record.write(sent, token=chain, hop=1, claimed_at=at(sent - 2), host="www.serial.test", lane_gap=GAP)
+
+
+def plant_crawl_delay(record: PollRecord, rows: Rows, sent: float) -> None:
+    """Of two origins of a host one names a delay, and one of two processes did not keep it."""
+    host = rows.host("one.example")
+    record.read_robots(host, "https://one.example", None, since=-100)
+    record.read_robots(host, "http://one.example", 10, since=-100)
+    record.write(0)
+    record.write(sent, machine="cellar")
+
+
+def plant_refusal_of_a_host(record: PollRecord, rows: Rows, sent: float) -> None:
+    record.write(-890, outcome="refused", host_wait_until=at(10))
+    record.write(sent, series_id=8, machine="cellar")
+
+
+def plant_refusal_of_a_lane(record: PollRecord, rows: Rows, sent: float) -> None:
+    record.write(-890, outcome="refused", site="serial", host="www.serial.test", lane_gap=GAP, lane_wait_until=at(10))
+    record.write(sent, site="serial", host="img.serial.test", lane_gap=GAP, machine="cellar")
+
+
+def plant_slowed_host(record: PollRecord, rows: Rows, sent: float) -> None:
+    record.said(10, since=-100, host_id=rows.host("one.example"))
+    record.write(0)
+    record.write(sent, series_id=8, machine="cellar")
+
+
+def plant_slowed_site(record: PollRecord, rows: Rows, sent: float) -> None:
+    rows.enrol("serial")
+    record.said(10, since=-100, site="serial")
+    record.write(0, site="serial", host="www.serial.test")
+    record.write(sent, site="serial", host="img.serial.test", machine="cellar")
+
+
+def plant_blocked_host(record: PollRecord, rows: Rows, sent: float) -> None:
+    record.said(None, since=-100, until=10, host_id=rows.host("one.example"))
+    record.write(sent)
+
+
+PLANTED = [
+    (plant_gap, Kind.GAP, "serial"),
+    (plant_gap_of_another_site, Kind.GAP, "serial"),
+    (plant_crawl_delay, Kind.CRAWL_DELAY, "one.example"),
+    (plant_refusal_of_a_host, Kind.REFUSAL, "one.example"),
+    (plant_refusal_of_a_lane, Kind.REFUSAL, "serial"),
+    (plant_slowed_host, Kind.OWNERS_WORD, "one.example"),
+    (plant_slowed_site, Kind.OWNERS_WORD, "serial"),
+    (plant_blocked_host, Kind.OWNERS_WORD, "one.example"),
+]
+Plant = Callable[[PollRecord, Rows, float], None]
+
+
+@pytest.mark.parametrize(("plant", "kind", "place"), PLANTED)
+def test_the_command_names_a_request_that_came_too_soon_and_fails(
+    plant: Plant,
+    kind: Kind,
+    place: str,
+    record: PollRecord,
+    rows: Rows,
+    database_url: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plant(record, rows, 9.5)
+    assert counted(record.audit()) == {kind: 1}
+    monkeypatch.setenv("LANES_DATABASE_URL", database_url)
+    assert main(["audit"]) == 1
+    assert capsys.readouterr().out.startswith(f"First offence: {kind}: {place}: ")
+    assert main(["audit", "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert (told["clean"], told["offences"][kind.value]) == (False, 1)
+    assert (told["first_offence"]["kind"], told["first_offence"]["place"]) == (kind.value, place)
+
+
+@pytest.mark.parametrize(("plant", "kind", "place"), PLANTED)
+def test_exactly_when_it_is_allowed_a_request_is_clean(
+    plant: Plant, kind: Kind, place: str, record: PollRecord, rows: Rows
+) -> None:
+    plant(record, rows, 10)
+    assert record.audit().first_offence is None, (kind, place)
+
+
+def test_who_was_claimed_before_the_wait_was_known_is_clean(record: PollRecord, rows: Rows) -> None:
+    one, two = rows.host("one.example"), rows.host("two.example")
+    record.read_robots(one, "http://one.example", 3600, since=10)
+    record.said(3600, since=10, host_id=one)
+    record.said(None, since=10, host_id=two)
+    record.write(9, claimed_at=at(8.9))
+    record.write(10.5, claimed_at=at(9.9))
+    record.write(10.9, claimed_at=at(9.9), host="two.example")
+    record.write(0, took=10, outcome="refused", site="serial", host="www.serial.test", lane_wait_until=at(900))
+    record.write(11.5, claimed_at=at(9.9), site="serial", host="img.serial.test")
+    assert record.audit().first_offence is None
+
+
+def test_a_crawl_delay_that_is_over_binds_nobody(record: PollRecord, rows: Rows) -> None:
+    """CASES B9."""
+    record.read_robots(rows.host("one.example"), "http://one.example", None, since=-100)
+    record.write(0)
+    record.write(1)
+    assert record.audit().clean
+
+
+def test_a_word_that_has_ended_still_binds_the_time_in_which_it_held(record: PollRecord, rows: Rows) -> None:
+    one = rows.host("one.example")
+    record.said(60, since=100, until=200, host_id=one)
+    record.said(None, since=300, until=400, host_id=one)
+    for sent in (90, 101, 102, 200, 201, 299, 350, 400, 401):
+        record.write(sent)
+    report = record.audit()
+    assert counted(report) == {Kind.OWNERS_WORD: 3}  # at 101, 102 and 350
+    assert report.first_offence is not None
+    assert report.first_offence.later_at == at(101)
+
+
+def test_a_word_slower_than_a_day_reaches_over_the_start_of_the_period(record: PollRecord, rows: Rows) -> None:
+    week = 7 * 86400
+    record.said(week, since=-100, host_id=rows.host("one.example"))
+    record.write(0)
+    record.write(week - 100)
+    assert counted(record.audit(since=week - 200)) == {Kind.OWNERS_WORD: 1}
+
+
+# The record as a whole
 
 
 def test_polls_that_wrote_no_request_offend_nobody(record: PollRecord) -> None:

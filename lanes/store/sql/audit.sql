@@ -13,7 +13,8 @@ WITH clock AS MATERIALIZED (
 SELECT place, p.host, series_id, machine, token::text, claimed_at - back, sent_at - back,
        least(ended_at - back, CASE WHEN back > '0' THEN shifted_at END), outcome, host_pace, lane_gap,
        host_wait_until - back, lane_wait_until - back, series_wait_until - back
-FROM clock CROSS JOIN lanes.polls p LEFT JOIN lanes.hosts h ON :place::text = 'site' AND h.name = p.host,
+FROM clock CROSS JOIN lanes.polls p
+     LEFT JOIN (SELECT name, site FROM lanes.hosts) h ON :place::text = 'site' AND h.name = p.host,
      LATERAL (SELECT CASE :place::text
          WHEN 'host' THEN p.host WHEN 'address' THEN abbrev(lanes.bucket(p.address)) WHEN 'site' THEN coalesce(h.site, p.site)
          ELSE series_id::text END COLLATE "C" AS place, clock.total - p.shifted AS back) AS looked_at
