@@ -25,6 +25,7 @@ from lanes.core.urls import split
 from lanes.store import consequences
 from lanes.store.claimed import claim_of, resume_row, text
 from lanes.store.consequences import Place
+from lanes.store.line import LineStore
 from lanes.store.pool import Connection, Database, named_sql
 from lanes.store.robots import RobotsStore
 
@@ -103,6 +104,7 @@ class PollStore:
         self, database: Database, site: str, machine: str, *, many_hosts: bool = True, named_numbers: bool = False
     ) -> None:
         self._database, self.site, self._machine = database, site, machine
+        self.line = LineStore(database, machine)
         self._many_hosts, self._named_numbers = many_hosts, named_numbers
         self.robots = RobotsStore(database)
 
