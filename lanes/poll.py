@@ -21,6 +21,7 @@ from lanes.core.blame import proof
 from lanes.core.chapters import Document, NotRecognised, Reading, distinct, guids_lie
 from lanes.core.circumstances import Circumstances, Known
 from lanes.core.claim import Claim
+from lanes.core.line import DOWN, PROBE_EVERY
 from lanes.core.outcome import Disallowed, Failed, Judgement, Label, PutBack, Read, judge, wants_reading
 from lanes.core.pace import HOST_DEFAULT, LATE_WAIT, SENT_LATE, HostPace, Signal
 from lanes.core.settlement import Settlement, decide
@@ -47,7 +48,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What became of one Poll, for the metrics.  `seconds` is the time in the fetch; `held` False: its lease had run out."""
+    """What became of one Poll, for the metrics.  `seconds` is the time in the fetch; `held` False: its lease had run out; `proved`: whether
+    it showed that our own line works (None: it was not tried)."""
 
     label: Label
     seconds: float
@@ -56,6 +58,7 @@ class Ended:
     backed_off: bool
     told_to_wait: bool
     held: bool = True
+    proved: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +165,12 @@ class Poller:
     def carry(self, claim: Claim, asked: float) -> Ended:
         """One Poll whole.  `asked` is the monotonic instant from before its claim was asked for."""
         hand = Hand(self._store, claim, asked, self._lease, self._http.stop)
-        began = time.monotonic()
+        ended = self._carried(claim, hand, time.monotonic())
+        if ended.proved is False or (claim.us and ended.proved):
+            self._look_at_line(claim, proved=ended.proved)
+        return ended
+
+    def _carried(self, claim: Claim, hand: Hand, began: float) -> Ended:
         try:
             return self._carry(claim, hand, began)
         except DatabaseAway as away:
@@ -173,6 +181,16 @@ class Poller:
             log.exception("a bug ended a Poll key=%s", claim.key)
             failed = Judgement(Failed(f"a fault of ours: {type(bug).__name__}", "fault", reread=True), Signal.SILENT)
             return self._settle(claim, None, failed, hand, began)
+
+    def _look_at_line(self, claim: Claim, *, proved: bool) -> None:
+        """Rare: an attempt without proof, or the probe of a machine whose line is down.  Lost with the database, the next one makes up."""
+        try:
+            if claim.us:
+                self._store.line.probed(proved=proved)
+            else:
+                self._store.line.judge()
+        except DatabaseAway as away:
+            log.warning("our own line was not looked at key=%s cause=%s", claim.key, away)
 
     def postpone(self, claim: Claim, asked: float, wait: timedelta, reason: str) -> Ended:
         """Puts a claim back that was not begun."""
@@ -237,6 +255,8 @@ class Poller:
 
     def _settle(self, claim: Claim, answer: Answer | None, judged: Judgement, hand: Hand, began: float) -> Ended:
         trail, seconds = hand.trail(answer), time.monotonic() - began
+        if claim.us and trail.proof is False:
+            return self._put_back(claim, PutBack(DOWN, PROBE_EVERY, claim.dial, claim.resume), hand, answer, began)
         around = Circumstances(
             now=hand.now(),
             chance=self._chance(),
@@ -276,7 +296,7 @@ class Poller:
         backed_off = settled.host.pace > around.host.pace
         waits = settled.host_wait is not None or settled.series_wait is not None
         new = len(settled.chapters) if held else 0
-        return Ended(settled.label, seconds, _wire_bytes(trail), new, backed_off, waits, held)
+        return Ended(settled.label, seconds, _wire_bytes(trail), new, backed_off, waits, held, trail.proof)
 
     def _put_back(self, claim: Claim, why: PutBack, hand: Hand, answer: Answer | None, began: float) -> Ended:
         trail = hand.trail(answer)
@@ -288,7 +308,8 @@ class Poller:
 
         held = self._insist(write, claim, hand)
         log.debug("a Poll was put back key=%s reason=%s wait=%s", claim.key, why.reason, why.wait)
-        return Ended(Label.PUT_BACK, time.monotonic() - began, _wire_bytes(trail), 0, False, False, bool(held))
+        seconds = time.monotonic() - began
+        return Ended(Label.PUT_BACK, seconds, _wire_bytes(trail), 0, False, False, bool(held), trail.proof)
 
     def _discover(self, claim: Claim, answer: Response, hand: Hand, began: float) -> Ended | None:
         """A new Series whose URL is a web page: follow the first feed that the page names, if it names one."""
@@ -298,7 +319,8 @@ class Poller:
         trail = hand.trail(answer)
         held = self._insist(lambda: self._store.follow_feed(claim, url, trail), claim, hand)
         log.info("a web page named its feed key=%s", claim.key)
-        return Ended(Label.FEED_FOUND, time.monotonic() - began, _wire_bytes(trail), 0, False, False, bool(held))
+        seconds = time.monotonic() - began
+        return Ended(Label.FEED_FOUND, seconds, _wire_bytes(trail), 0, False, False, bool(held), trail.proof)
 
     def _feed_of(self, answer: Response, claim: Claim) -> str | None:
         for link in discover(answer.body, answer.headers.get("content-type"), answer.url):
