@@ -20,6 +20,7 @@ from pathlib import Path
 
 from lanes import PROJECT_PAGE, __version__
 from lanes.core.claim import LEASE, Claim
+from lanes.core.line import leapt
 from lanes.errors import DatabaseAway
 from lanes.fetch.guard import Guard
 from lanes.fetch.http import Http
@@ -79,6 +80,8 @@ class Lane:
         self._rescan_at = 0.0
         self._house_at = 0.0
         self._alone = False
+        self._ahead: float | None = None
+        self._was_away = False
         self._polled = 0
         self.stopping = False
 
@@ -99,11 +102,15 @@ class Lane:
         away = AWAY_FIRST
         while not self.stopping:
             try:
+                if self._was_away:
+                    self._store.line.shaken()
+                    self._was_away = False
                 filled = self._fill()
                 self._keep_house()
                 self._metrics.database(up=True)
                 away = AWAY_FIRST
             except DatabaseAway as cause:
+                self._was_away = True
                 self._metrics.database(up=False)
                 log.warning("this Lane waits for Postgres cause=%s", cause)
                 self.sleep(away)
@@ -145,6 +152,7 @@ class Lane:
             match self._store.claim(LEASE, self._rest, self._scan_from):
                 case Claimed(claim=claim, ready_at=ready_at):
                     self._scan_from = ready_at
+                    self._watch_clock(claim.claimed_at, asked)
                     started += 1
                     self._start(claim, asked)
                 case AskAgain(clock_went_back=went_back):
@@ -157,6 +165,12 @@ class Lane:
                     seconds = LONGEST_SLEEP if wait is None else min(max(wait.total_seconds(), 0.001), LONGEST_SLEEP)
                     return Filled(started, seconds, nothing_due=True)
         return Filled(started, 0.0)
+
+    def _watch_clock(self, claimed_at: datetime, asked: float) -> None:
+        """A clock that jumped forward between two claims: the machine slept, and what fails next may be its own line."""
+        ahead_before, self._ahead = self._ahead, claimed_at.timestamp() - asked
+        if leapt(ahead_before, self._ahead):
+            self._store.line.shaken(claimed_at)
 
     def _start(self, claim: Claim, asked: float) -> None:
         self._alone = claim.abandoned >= 2
