@@ -25,6 +25,7 @@ from lanes.core.schedule import INITIAL
 from lanes.fetch.guard import Guard, Resolver
 from lanes.fetch.http import Http
 from lanes.fetch.limits import LIMITS, Limits
+from lanes.fetch.robots import origin_of
 from lanes.lane import MEMORY_BOUND, Lane
 from lanes.metrics import LaneMetrics
 from lanes.poll import Poller
@@ -93,12 +94,28 @@ class Owner:
             time.sleep(0.02)
         return rows[0]
 
-    def follow(self, url: str) -> str:
-        """The owner bookmarks a URL; returns the key of its Series."""
+    def follow(self, url: str, *, robots: bool = False) -> str:
+        """The owner bookmarks a URL; returns the key of its Series.  Its origin is known to have no robots.txt, so that a Poll is one
+        request; with `robots` nothing is known, and its first Poll asks."""
         host = urlsplit(url).hostname or ""
         key = f"series-{self.one('SELECT count(*) AS n FROM lanes.series').n + 1}"
+        if not robots:
+            self._has_no_robots(origin_of(url), host)
         (followed,) = self._verbs.follow([Wanted("feeds", url, host, key, rest=INITIAL)])
         return followed.series.key
+
+    def _has_no_robots(self, origin: str | None, host: str) -> None:
+        self.tell("INSERT INTO lanes.lanes (site) VALUES ('feeds') ON CONFLICT DO NOTHING")
+        self.tell(
+            "INSERT INTO lanes.hosts (site, name, ready_at) VALUES ('feeds', %s, 'infinity') ON CONFLICT DO NOTHING",
+            host,
+        )
+        self.tell(
+            "INSERT INTO lanes.robots (origin, host_id, asked_at, again_at, status, text, read_at) "
+            "SELECT %s, id, lanes.now(), lanes.now() + '10 years', 404, '', lanes.now() FROM lanes.hosts WHERE name = %s "
+            "ON CONFLICT DO NOTHING",
+            origin, host,
+        )  # fmt: skip
 
     def unbookmark(self, key: str) -> None:
         """Nobody follows the Series any more."""
