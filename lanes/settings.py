@@ -24,7 +24,7 @@ from lanes.postgres import default_database_url
 
 Network = IPv4Network | IPv6Network
 
-PROCESS_NUMBERS: Final[Mapping[str, int]] = {"lane-feeds": 10}
+PROCESS_NUMBERS: Final[Mapping[str, int]] = {"upkeep": 2, "lane-feeds": 10}
 """Program of supervisord.conf -> its number: it serves its metrics on `LANES_METRICS_PORT` plus this.  Lanes count from 10 up."""
 
 DELETED: Final = tuple(

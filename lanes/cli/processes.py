@@ -1,4 +1,4 @@
-"""lane, postgres, migrate, audit, version."""
+"""lane, upkeep, postgres, migrate, audit, version."""
 
 from __future__ import annotations
 
@@ -18,6 +18,13 @@ def lane(asked: Namespace) -> int:
     from lanes.lane import main  # noqa: PLC0415 - no other process carries a Lane's imports
 
     return main(_settings(), asked.site)
+
+
+def upkeep(_: Namespace) -> int:
+    """What comes of age, and pruning, until SIGTERM."""
+    from lanes.upkeep import main  # noqa: PLC0415
+
+    return main(_settings())
 
 
 def postgres(_: Namespace) -> int:

@@ -45,12 +45,16 @@ def gone_twice(gone_at: datetime | None, now: datetime) -> bool:
     return gone_at is not None and now - gone_at >= GONE_APART
 
 
-def owed(since: datetime, now: datetime) -> Owed:
-    """What an incident, or a refusal, that began at `since` owes by now."""
-    age = now - since
+def owed(age: timedelta) -> Owed:
+    """What a trouble of this age, be it an incident, a refusal window or a URL refused alone, owes the Readers of its Series by now."""
     if age >= GIVEN_UP_AFTER:
         return Owed.RETIREMENT
     return Owed.WORD if age >= TOLD_AFTER else Owed.NOTHING
+
+
+def owner_is_told(age: timedelta) -> bool:
+    """Whether a refusal of this age is owed to the owner by now."""
+    return age >= OWNER_TOLD_AFTER
 
 
 def failed_for_good(failures: int, detail: str | None) -> str:

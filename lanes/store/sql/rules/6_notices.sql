@@ -13,3 +13,28 @@ CREATE FUNCTION lanes.tell_owner(p_kind text, p_event text, p_body jsonb, p_seri
     VALUES (p_series, p_kind, p_event, p_body, lanes.now())
     ON CONFLICT ON CONSTRAINT one_per_reader_and_event DO NOTHING
 $$;
+
+-- The event of something that befell one Series at one instant: the same words as lanes.core.notices.
+CREATE FUNCTION lanes.event(p_what text, p_series bigint, p_at timestamptz) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN p_what || ':' || p_series || ':' || to_char(p_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US') || '+00:00';
+
+-- Since when a Series is silent in a trouble that began at p_since; null: nobody looks at it.  From its own last good answer where that
+-- came later: a trouble does not reach all Series at once, and what began it may be older than the rest.
+CREATE FUNCTION lanes.silent_since(s lanes.series, p_since timestamptz) RETURNS timestamptz LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN s.tier = 'poll' AND s.url <> '' AND s.bookmarks > 0 AND s.paused_at IS NULL AND s.retired_at IS NULL
+        THEN greatest(p_since, s.good_at) END;
+
+-- Since when that counts toward giving it up: it may have been added, bookmarked or revived in the middle of it (CASES A8).
+CREATE FUNCTION lanes.hopeless_since(s lanes.series, p_since timestamptz) RETURNS timestamptz LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN lanes.silent_since(s, p_since) IS NOT NULL
+        THEN greatest(p_since, s.good_at, s.added_at, s.bookmarked_at, s.revived_at) END;
+
+-- The Series where an incident or a refusal window is: of its host, or of its whole Site.
+CREATE FUNCTION lanes.series_of(i lanes.incidents) RETURNS SETOF lanes.series LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF i.host_id IS NULL THEN
+        RETURN QUERY SELECT s.* FROM lanes.series s WHERE s.site = i.site;
+    ELSE
+        RETURN QUERY SELECT s.* FROM lanes.series s WHERE s.host_id = i.host_id;
+    END IF;
+END $$;

@@ -39,6 +39,7 @@ CREATE FUNCTION lanes.see_clock() RETURNS void LANGUAGE sql AS $$
 $$;
 
 -- Makes today's and the next two days' partitions of the poll record.  A day that already has strays keeps them where they are.
+-- Rows are only ever added to a day, which is dropped whole: reading it all again to vacuum it would be for nothing.
 CREATE FUNCTION lanes.make_partitions() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     d    date;
@@ -49,7 +50,8 @@ BEGIN
         CONTINUE WHEN to_regclass('lanes.' || name) IS NOT NULL
             OR EXISTS (SELECT FROM lanes.polls_stray WHERE claimed_at >= d::timestamp AT TIME ZONE 'UTC'
                                                        AND claimed_at < (d + 1)::timestamp AT TIME ZONE 'UTC');
-        EXECUTE format('CREATE TABLE IF NOT EXISTS lanes.%I PARTITION OF lanes.polls FOR VALUES FROM (%L) TO (%L)',
+        EXECUTE format('CREATE TABLE IF NOT EXISTS lanes.%I PARTITION OF lanes.polls FOR VALUES FROM (%L) TO (%L) '
+                       'WITH (autovacuum_vacuum_insert_threshold = -1)',
                        name, d::timestamp AT TIME ZONE 'UTC', (d + 1)::timestamp AT TIME ZONE 'UTC');
     END LOOP;
 END $$;

@@ -1,0 +1,313 @@
+"""What `lanes upkeep` says to the database: who is told, what is given up, what goes.
+
+Owns those verbs, each a short transaction or a row of them.  Refuses to own: how old is old (`core.retirement`, `lanes.upkeep`).  Must
+never break: hosts are locked before Series, by id, and never more than a batch of either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.types.json import Jsonb
+
+from lanes.core import blame, notices
+from lanes.core.blame import Answered, SiteHeals
+from lanes.core.notices import Kind
+from lanes.store.pool import Connection, Database, away_is_one_error, connect, named_sql
+
+BATCH = 100  # Series, or rows that go, in one transaction: what it locks is free again within milliseconds
+PAGE = 1000  # hosts that are only looked at, at a time
+PATIENCE = "1s"  # for the poll record to be free: meanwhile every Lane's record queues behind us
+
+_SQL = named_sql("upkeep")
+_CONSEQUENCES = named_sql("consequences")
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """An incident of a Site, or a refusal window, of a host or (`host` None) a whole Site."""
+
+    incident_id: int
+    whose: str
+    site: str
+    host: str | None
+    kind: str | None
+    since: datetime
+    age: timedelta
+    owner_told: bool
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """What a Notice says about it."""
+        return {
+            "whose": self.whose,
+            "site": self.site,
+            "host": self.host,
+            "kind": self.kind,
+            "since": self.since.isoformat(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A day's partition of the poll record; `size` in bytes, indices included."""
+
+    name: str
+    day: date
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The poll record by days, oldest first; `strays` is the size of what has no partition of its own, in bytes."""
+
+    days: tuple[Day, ...]
+    strays: int = 0
+
+    @property
+    def size(self) -> int:
+        """All together, in bytes."""
+        return self.strays + sum(day.size for day in self.days)
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """How many Notices wait for delivery, and for how long the oldest has."""
+
+    count: int
+    oldest: timedelta | None
+
+
+class Turn:
+    """The one upkeep of a database: whoever holds its advisory lock, until its connection ends, by kill -9 too."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._connection: Connection | None = None
+        self._ours = False
+
+    def take(self) -> bool:
+        """Whether the turn is ours; asks for it where it is not.  Raises DatabaseAway, and then it is not."""
+        try:
+            with away_is_one_error():
+                if self._connection is None:
+                    self._connection = connect(self._url, "upkeep turn")
+                if self._ours:
+                    self._connection.execute("SELECT 1")
+                else:
+                    self._ours = bool(_SQL.stand_by(self._connection))
+        except BaseException:
+            self.leave()
+            raise
+        return self._ours
+
+    def leave(self) -> None:
+        """Ends the connection, and with it the turn."""
+        self._ours = False
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+class UpkeepStore:
+    """The verbs of the duties.  Each raises DatabaseAway when the server is gone."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def troubles(self) -> tuple[Trouble, ...]:
+        """The incidents of Sites and the refusal windows that go on, oldest first."""
+        with self._database.connection() as connection:
+            return _troubles(_SQL.troubles(connection))
+
+    def ended(self) -> tuple[Trouble, ...]:
+        """Those that are over, of which Readers were told, and nobody yet that they are over."""
+        with self._database.connection() as connection:
+            return _troubles(_SQL.ended(connection))
+
+    def tell_readers_of(self, trouble: Trouble, age: timedelta, kind: Kind) -> int:
+        """Owes each Reader of Series that are silent in it for `age` one Notice; who bookmarks later is not told.  How many were."""
+        with self._database.connection() as connection:
+            told: int = _SQL.tell_of_trouble(
+                connection,
+                incident_id=trouble.incident_id,
+                age=age,
+                kind=kind.value,
+                event=notices.incident(trouble.incident_id),
+                body=Jsonb(trouble.body),
+                most_named=notices.MOST_NAMED,
+            )
+            return told
+
+    def tell_owner_of(self, trouble: Trouble) -> None:
+        """Owes the owner word of a refusal window; of its end whoever settles that Poll tells."""
+        with self._database.transaction() as connection:
+            _SQL.mark_owner_told(connection, incident_id=trouble.incident_id)
+            _SQL.tell_owner(
+                connection,
+                kind=Kind.REFUSED_FOR_AN_HOUR.value,
+                event=notices.incident(trouble.incident_id),
+                body=Jsonb(trouble.body),
+            )
+
+    def tell_of_end(self, trouble: Trouble) -> int:
+        """Owes each Reader who was told of it, and follows a Series there still, one Notice that it is over.  How many were."""
+        with self._database.connection() as connection:
+            told: int = _SQL.tell_of_end(
+                connection,
+                incident_id=trouble.incident_id,
+                event_told=notices.incident(trouble.incident_id),
+                kind=Kind.BACK_AGAIN.value,
+                event=notices.incident_over(trouble.incident_id),
+                body=Jsonb(trouble.body),
+                most_named=notices.MOST_NAMED,
+            )
+            return told
+
+    def tell_of_refused_alone(self, age: timedelta) -> int:
+        """Owes the Readers of Series whose own URL has been refused for `age` one Notice each; how many that were."""
+        with self._database.connection() as connection:
+            told: int = _SQL.tell_of_refused_alone(connection, age=age, kind=Kind.REFUSED.value)
+            return told
+
+    def tell_of_taken_back(self) -> int:
+        """Owes those who were told that a URL is refused alone one Notice that it is read again; how many that were."""
+        with self._database.connection() as connection:
+            told: int = _SQL.tell_of_taken_back(connection, kind=Kind.BACK_AGAIN.value)
+            return told
+
+    def give_up(self, trouble: Trouble, age: timedelta, reason: str) -> int:
+        """Retires a batch of the Series that are silent in it for `age`, their Readers told; how many that were."""
+        with self._database.transaction() as connection:
+            found = _SQL.given_up(connection, incident_id=trouble.incident_id, age=age, most=BATCH)
+            return _retire(connection, list(found), age, reason)
+
+    def give_up_refused_alone(self, age: timedelta, reason: str) -> int:
+        """Retires a batch of the Series whose own URL has been refused for `age`, their Readers told; how many that were."""
+        with self._database.transaction() as connection:
+            return _retire(connection, list(_SQL.refused_alone(connection, age=age, most=BATCH)), age, reason)
+
+    def owed(self) -> Owed:
+        """The Notices that wait for delivery."""
+        with self._database.connection() as connection:
+            row = _SQL.owed(connection)
+            return Owed(row.owed, row.oldest)
+
+    def now(self) -> datetime:
+        """The one clock."""
+        with self._database.connection() as connection:
+            now: datetime = _SQL.now(connection)
+            return now
+
+    def record(self) -> Record:
+        """The poll record's partitions."""
+        with self._database.connection() as connection:
+            rows = list(_SQL.record_days(connection))
+        days = tuple(Day(row.name, row.day, row.bytes) for row in rows if row.day is not None)
+        return Record(days, sum(row.bytes for row in rows if row.day is None))
+
+    def oldest_stray(self) -> date | None:
+        """The day of the oldest record without a partition of its own."""
+        with self._database.connection() as connection:
+            day: date | None = _SQL.oldest_stray(connection)
+            return day
+
+    def drop(self, day: Day) -> bool:
+        """Drops a partition of the poll record; False where somebody reads the record: a later run does it."""
+        return self._briefly(sql.SQL("DROP TABLE {}").format(sql.Identifier("lanes", day.name)))
+
+    def empty_strays(self) -> bool:
+        """Gives the room of strays that are all gone back to the disk; False where somebody reads them."""
+        return self._briefly(sql.SQL("TRUNCATE lanes.polls_stray"))
+
+    def _briefly(self, statement: sql.SQL | sql.Composed) -> bool:
+        with self._database.transaction() as connection:
+            connection.execute(sql.SQL("SET LOCAL lock_timeout = {}").format(PATIENCE))
+            try:
+                with connection.transaction():
+                    connection.execute(statement)
+            except psycopg.errors.LockNotAvailable:
+                return False
+            return True
+
+    def prune_strays(self, before: datetime) -> int:
+        """Deletes a batch of records that have no partition and were claimed `before`; how many."""
+        return self._prune(_SQL.prune_strays, before=before, most=PAGE)
+
+    def prune_addresses(self, idle: timedelta) -> int:
+        """Forgets a batch of address buckets that nobody has used for `idle`; how many."""
+        return self._prune(_SQL.prune_addresses, idle=idle, most=BATCH)
+
+    def note_unused(self, after: int) -> int | None:
+        """Notes of the next hosts by id whether a Series points to them; the last id, None at the end."""
+        with self._database.connection() as connection:
+            last: int | None = _SQL.note_unused(connection, after=after, most=PAGE)
+            return last
+
+    def prune_hosts(self, unused_for: timedelta) -> int:
+        """Forgets a batch of hosts to which no Series has pointed for so long; how many."""
+        with self._database.transaction() as connection:
+            held = [row.id for row in _SQL.hold_unused(connection, unused_for=unused_for, most=BATCH)]
+            pruned: int = _SQL.prune_hosts(connection, host_ids=held) if held else 0
+            return pruned
+
+    def prune_incidents(self, kept: timedelta) -> int:
+        """Forgets a batch of incidents that ended so long ago; how many."""
+        return self._prune(_SQL.prune_incidents, kept=kept, most=BATCH)
+
+    def prune_notices(self, kept: timedelta) -> int:
+        """Forgets a batch of Notices that were delivered so long ago; how many."""
+        return self._prune(_SQL.prune_notices, kept=kept, most=PAGE)
+
+    def _prune(self, statement: Any, **words: Any) -> int:
+        with self._database.connection() as connection:
+            pruned: int = statement(connection, **words)
+            return pruned
+
+
+def _troubles(rows: Iterable[Any]) -> tuple[Trouble, ...]:
+    return tuple(
+        Trouble(row.id, row.whose, row.site, row.host, row.kind, row.started_at, row.age, row.owner_told)
+        for row in rows
+    )
+
+
+def _retire(connection: Connection, found: list[Any], age: timedelta, reason: str) -> int:
+    """Retires those of these Series that are still silent, and lets their hosts be judged by the rest."""
+    if not found:
+        return 0
+    hosts = list(_SQL.hold_hosts(connection, host_ids=[row.host_id for row in found]))
+    rows = list(
+        _SQL.hold_silent(connection, series_ids=[row.id for row in found], sinces=[row.since for row in found], age=age)
+    )
+    at = _SQL.now(connection)
+    _SQL.retire(connection, series_ids=[row.id for row in rows], at=at, reason=reason)
+    for row in rows:
+        body = Jsonb({"reason": reason, "since": row.since.isoformat()})
+        event = notices.stopped(row.id, at)
+        _SQL.tell_readers(connection, series_id=row.id, kind=Kind.STOPPED.value, event=event, body=body)
+    retired = {row.id for row in rows}
+    for host in hosts:
+        _judge_by_the_rest(connection, host, retired)
+    return len(rows)
+
+
+def _judge_by_the_rest(connection: Connection, host: Any, retired: set[int]) -> None:
+    """What is retired says nothing about its host any more: where the rest answers, the Site's incident is over (CASES A16)."""
+    left = [each for each in host.answers if each[0] not in retired]
+    if left == host.answers:
+        return
+    _SQL.keep_answers(connection, host_id=host.id, answers=Jsonb(left))
+    rest = tuple(Answered(series_id, kind) for series_id, kind, _ in left)
+    if host.failing is None or not isinstance(blame.site(rest, host.failing), SiteHeals):
+        return
+    over = _CONSEQUENCES.site_heals(connection, host_id=host.id)
+    if over is not None:
+        body = {"whose": "site", "site": over.site, "host": over.host, "kind": over.kind, "spared": over.spared}
+        event = notices.incident_over(over.id)
+        _SQL.tell_owner(connection, kind=Kind.INCIDENT_OVER.value, event=event, body=Jsonb(body))
