@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -63,12 +63,13 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A host that a Poll entered: when its buckets were spent, and its interval with all lower bounds."""
+    """A host that a Poll entered: when its buckets were spent, its interval with all lower bounds, and the Gap of its Site, if any."""
 
     host_id: int
     pace: HostPace
     spent_at: datetime
     interval: timedelta
+    gap: timedelta | None
 
 
 class Hand:
@@ -80,10 +81,11 @@ class Hand:
         self._store, self._claim, self._asked = store, claim, asked
         self._stop = stop or threading.Event()
         self._lease_until = claim.claimed_at + lease
-        self._entered = {claim.host: Visit(claim.host_id, claim.pace, claim.claimed_at, claim.host_pace)}
+        self._entered = {claim.host: Visit(claim.host_id, claim.pace, claim.claimed_at, claim.host_pace, claim.gap)}
         self._where = claim.host
         self._sent: list[Sent] = []
         self._paces: list[timedelta] = []
+        self._gaps: list[timedelta | None] = []
         self.look = Look()
 
     def now(self) -> datetime:
@@ -102,7 +104,7 @@ class Hand:
         entered = self._store.enter(host, self._claim, self._lease_until)
         if entered.wait is not None:
             return Wait(entered.wait, entered.reason)
-        self._entered[host] = Visit(entered.host_id, entered.pace, asked_at, entered.interval)
+        self._entered[host] = Visit(entered.host_id, entered.pace, asked_at, entered.interval, entered.gap)
         self._where = host
         return Go(entered.address)
 
@@ -111,17 +113,20 @@ class Hand:
         sent_at = self.now()
         if sent_at >= self._lease_until:
             return _LEASE_ENDED
-        if sent_at - visit.spent_at > SENT_LATE:
+        if sent_at - visit.spent_at > SENT_LATE or visit.gap is not None:
             place = self._store.move_buckets(visit.host_id, address, sent_at, self._claim.token)
             if place is None:
                 return _LEASE_ENDED
             if place - sent_at > LATE_WAIT:
-                return Wait(place - sent_at, "the interval of its address")
-            while (sent_at := self.now()) < place:  # another host of this address took the slot that we were late for
+                return Wait(place - sent_at, "the interval of its address or the Gap of its Site")
+            while (
+                sent_at := self.now()
+            ) < place:  # another host of this address or Site took the slot that we were late for
                 if self._stop.wait((place - sent_at).total_seconds()):
                     return Wait(timedelta(0), "stopping")
         self._sent.append(Sent("", host, address, sent_at))
         self._paces.append(visit.interval)
+        self._gaps.append(visit.gap)
         return sent_at
 
     @property
@@ -150,6 +155,7 @@ class Hand:
             any(proofs) if proofs else None,
             len(look.requests),
             look.wait_until,
+            tuple(self._gaps),
         )
 
 
@@ -224,28 +230,28 @@ class Poller:
         return self._settle(claim, answer, Judgement(stop, Signal.SILENT), hand, began)
 
     def _request(self, claim: Claim, *, further: bool) -> Request:
-        validators = claim.validators
+        """`further`: another request of this Poll went before; so it is, too, where a chain goes on at a host that no claim of this Lane
+        enters, because it is another Site's."""
         resume = None if claim.resume is None or claim.resume.robots else claim.resume
+        onward = None if resume is None else split(resume.url)
+        asked = Request(
+            claim.url,
+            accept=self._site.accept,
+            address=claim.address,
+            dial=claim.dial,
+            resume=resume,
+            further=further or (onward is not None and onward.host != claim.host),
+            hosts=self._site.hosts,
+        )
+        validators = claim.validators
         due = claim.unconditional_at is None or claim.claimed_at - claim.unconditional_at >= UNCONDITIONAL_AFTER
         if validators is None or due or claim.memory.distrusted:
-            return Request(
-                claim.url,
-                accept=self._site.accept,
-                address=claim.address,
-                dial=claim.dial,
-                resume=resume,
-                further=further,
-            )
-        return Request(
-            claim.url,
-            validators.etag,
-            validators.last_modified,
-            validators.url,
-            self._site.accept,
-            claim.address,
-            claim.dial,
-            resume,
-            further=further,
+            return asked
+        return replace(
+            asked,
+            etag=validators.etag,
+            last_modified=validators.last_modified,
+            validators_url=validators.url,
         )
 
     def _read(self, answer: Answer, claim: Claim) -> Reading | None:

@@ -83,6 +83,7 @@ class Claim:
 
     `dial` is the address a put back Poll waited for (asked of no DNS again); `address` the one its host was last dialled at.
     `news_from` None: the next good Poll is a first sight, nobody is told.  `host_pace` has all the host's lower bounds.
+    `gap` is that of its Site, None where it has none.
     `answers` are the last answers of distinct Series of its host, oldest first; `failing` is the kind in which the Site fails while its
     incident is open.  `us`: the line of this machine is down, and this Poll is its probe.
     """
@@ -97,6 +98,7 @@ class Claim:
     host: str
     host_pace: timedelta
     pace: HostPace
+    gap: timedelta | None = None
     address: str | None = None
     dial: str | None = None
     resume: Resume | None = None

@@ -30,6 +30,7 @@ def claim_of(row: Any) -> Claim:
         host_id=row.host_id,
         host=row.host,
         host_pace=row.host_pace,
+        gap=row.lane_gap,
         pace=HostPace(row.pace, row.latency, row.backoffs, _refused_pace(row.memory)),
         address=text(row.address),
         dial=text(row.retry_address),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import repeat
 from typing import Any
 from uuid import UUID
 
@@ -19,7 +20,7 @@ from lanes.core.circumstances import TOLD_ONCE, Known
 from lanes.core.claim import Claim
 from lanes.core.consequences import Heed, Learn
 from lanes.core.outcome import NOT_PUBLIC, Label, PutBack
-from lanes.core.pace import ADDRESS_PACE, LATE_WAIT, HostPace
+from lanes.core.pace import ADDRESS_PACE, LATE_WAIT, HostPace, RefusedPace
 from lanes.core.settlement import Settlement
 from lanes.core.urls import split
 from lanes.store import consequences
@@ -61,7 +62,8 @@ Turn = Claimed | AskAgain | Nothing
 class Trail:
     """Where a Poll went: the host it reached last, all that it entered (ids, in order), the instant of the last request to each (None:
     none was written), the requests, the host interval in force for each of these, and whether the attempt proved our own line (None:
-    none was made).  The first `robots` requests were for robots.txt, whose answer asked its host to wait until `robots_wait_until`."""
+    none was made).  The first `robots` requests were for robots.txt, whose answer asked its host to wait until `robots_wait_until`.
+    `gaps` is the Gap of each request's Site, None where it has none."""
 
     host_id: int
     hosts: tuple[int, ...]
@@ -71,11 +73,12 @@ class Trail:
     proof: bool | None = None
     robots: int = 0
     robots_wait_until: datetime | None = None
+    gaps: tuple[timedelta | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Entered:
-    """A hop's host: go on (`wait` None) or come back in `wait`.  `interval` is its pace with all lower bounds."""
+    """A hop's host: go on (`wait` None) or come back in `wait`.  `interval` is its pace with all lower bounds, `gap` that of its Site."""
 
     host_id: int
     pace: HostPace
@@ -83,11 +86,13 @@ class Entered:
     address: str | None
     wait: timedelta | None
     reason: str
+    gap: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Gauges:
-    """The row-derived gauges of one Lane.  Durations are None where nothing is due, held or pending."""
+    """The row-derived gauges of one Lane.  Durations are None where nothing is due, held or pending, `refused_until` where no refusal
+    stops the Lane or a host of it; `incidents` are the open ones of its Site and its machine."""
 
     eligible: int
     due: int
@@ -95,6 +100,8 @@ class Gauges:
     behind: timedelta | None
     oldest_held: timedelta | None
     oldest_pending: timedelta | None
+    refused_until: datetime | None = None
+    incidents: int = 0
 
 
 class PollStore:
@@ -244,8 +251,11 @@ class PollStore:
                 lease_until=lease_until,
                 address_pace=ADDRESS_PACE,
             )
-        pace = HostPace(row.pace, row.latency, row.backoffs)
-        return Entered(row.host_id, pace, row.interval_in_force, text(row.address), row.wait, row.reason or "")
+        refused = row.refused_pace and RefusedPace(row.refused_pace, row.refused_pace_at, row.refused_paces)
+        pace = HostPace(row.pace, row.latency, row.backoffs, refused)
+        return Entered(
+            row.host_id, pace, row.interval_in_force, text(row.address), row.wait, row.reason or "", row.lane_gap
+        )
 
     def move_buckets(self, host_id: int, address: str, sent_at: datetime, token: UUID) -> datetime | None:
         """A request that is written late moves the buckets it spends first.  Returns when it may be written: at `sent_at`, or later where
@@ -266,8 +276,19 @@ class PollStore:
     def gauges(self, rest: timedelta | None) -> Gauges:
         """Counts and ages for the metrics; reads every eligible Series of the Site once."""
         with self._database.connection() as connection:
-            row = _SQL.gauges(connection, site=self.site, rest=rest)
-        return Gauges(row.eligible, row.due, row.held, row.behind, row.oldest_held, row.oldest_pending)
+            row = _SQL.gauges(connection, site=self.site, machine=self._machine, rest=rest)
+        return Gauges(*row)
+
+    def eligible(self) -> int:
+        """How many Series of the Site are polled at all."""
+        with self._database.connection() as connection:
+            eligible: int = _SQL.eligible(connection, site=self.site)
+            return eligible
+
+    def set_gap(self, gap: timedelta) -> None:
+        """The effective Gap in force from now on, for every process of the Site and every hop into it."""
+        with self._database.connection() as connection:
+            _SQL.set_gap(connection, site=self.site, gap=gap)
 
     def _record(self, claim: Claim, trail: Trail) -> dict[str, Any]:
         return {
@@ -295,8 +316,9 @@ def _hops(claim: Claim, trail: Trail) -> list[dict[str, Any]]:
             "status": sent.status,
             "wire_bytes": sent.wire_bytes,
             "pace": f"{pace.total_seconds()} s",
+            "gap": None if gap is None else f"{gap.total_seconds()} s",
         }
-        for sent, pace in zip(trail.requests, trail.paces, strict=True)
+        for sent, pace, gap in zip(trail.requests, trail.paces, trail.gaps or repeat(None), strict=False)
     ]
     for row in rows[: trail.robots]:
         row["outcome"] = Label.ROBOTS.value

@@ -119,19 +119,29 @@ SELECT lanes.shift_back();
 -- Today's and the next days' partitions of the poll record.
 SELECT lanes.make_partitions();
 
--- name: gauges(site, rest)^
+-- name: eligible(site)$
+-- How many Series of a Site are polled at all.
+SELECT count(*) FROM lanes.series s WHERE s.site = :site AND lanes.is_eligible(s);
+
+-- name: set_gap(site, gap)!
+-- The effective Gap in force from now on.
+UPDATE lanes.lanes SET gap = :gap WHERE site = :site AND gap IS DISTINCT FROM :gap;
+
+-- name: gauges(site, machine, rest)^
 -- The row-derived gauges of a Lane, computed per pass and never per scrape.
 SELECT count(*) AS eligible,
        count(*) FILTER (WHERE due AND NOT held) AS due,
        count(*) FILTER (WHERE due AND held) AS held,
        max(lanes.now() - due_at) FILTER (WHERE due AND NOT held) AS behind,
        max(lanes.now() - due_at) FILTER (WHERE due AND held) AS oldest_held,
-       max(lanes.now() - force_poll_at) FILTER (WHERE turn = 0) AS oldest_pending
+       max(lanes.now() - force_poll_at) FILTER (WHERE turn = 0) AS oldest_pending,
+       max(refused_until) AS refused_until,
+       (SELECT count(*) FROM lanes.incidents i WHERE i.ended_at IS NULL AND (i.site = :site OR i.machine = :machine)) AS incidents
 FROM (
-    SELECT s.force_poll_at, s.turn, greatest(lanes.due_at(s, :rest), s.added_at) AS due_at, lanes.due(s, :rest, lanes.now()) IS NOT NULL AS due,
-           (l.paused_at IS NOT NULL OR coalesce(l.refused_until > lanes.now(), false)
-            OR coalesce(s.not_before > lanes.now(), false) OR h.not_before > lanes.now()) AS held
+    SELECT s.force_poll_at, s.turn, greatest(lanes.due_at(s, :rest), s.added_at) AS due_at,
+           lanes.due(s, :rest, lanes.now()) IS NOT NULL AS due, lanes.is_held(s, h, l, lanes.now()) AS held,
+           CASE WHEN greatest(l.refused_until, h.refused_until) > lanes.now() THEN greatest(l.refused_until, h.refused_until) END
+               AS refused_until
     FROM lanes.series s JOIN lanes.hosts h ON h.id = s.queue_host_id JOIN lanes.lanes l ON l.site = s.site
-    WHERE s.site = :site AND s.tier = 'poll' AND s.url <> '' AND s.bookmarks > 0
-      AND s.paused_at IS NULL AND s.retired_at IS NULL AND s.lifecycle <> 'finished'
+    WHERE s.site = :site AND lanes.is_eligible(s)
 ) x;

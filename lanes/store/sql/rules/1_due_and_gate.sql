@@ -8,6 +8,11 @@ DO $$ BEGIN CREATE TYPE lanes.stop AS (reason text, until timestamptz); EXCEPTIO
 CREATE FUNCTION lanes.rest_of(s lanes.series, site_rest interval) RETURNS interval LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN coalesce(s.rest, site_rest * (1 + (s.id * 7919 % 1000) / 10000.0));
 
+-- Is it polled at all: in poll tier, with a URL and a Bookmark, not paused, finished or retired.
+CREATE FUNCTION lanes.is_eligible(s lanes.series) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN s.tier = 'poll' AND s.url <> '' AND s.bookmarks > 0
+        AND s.paused_at IS NULL AND s.retired_at IS NULL AND s.lifecycle <> 'finished';
+
 -- Why a Series is due at t, or null.
 CREATE FUNCTION lanes.due(s lanes.series, site_rest interval, t timestamptz) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE
@@ -42,6 +47,14 @@ CREATE FUNCTION lanes.due_at(s lanes.series, site_rest interval) RETURNS timesta
 -- The host interval in force: its adaptive pace and every lower bound.
 CREATE FUNCTION lanes.pace_of(h lanes.hosts) RETURNS interval LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN greatest(h.pace, h.crawl_delay, h.owner_pace);
+
+-- The Gap in force of a Site, the owner's word included; null: it has none.
+CREATE FUNCTION lanes.gap_of(l lanes.lanes) RETURNS interval LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN greatest(l.gap, l.owner_gap);
+
+-- Is a Series that is due kept from being polled by more than its turn: a pause, a refusal, a wait, a dead host, the owner's word.
+CREATE FUNCTION lanes.is_held(s lanes.series, h lanes.hosts, l lanes.lanes, t timestamptz) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN l.paused_at IS NOT NULL OR coalesce(l.refused_until > t, false) OR h.not_before > t OR coalesce(s.not_before > t, false);
 
 -- What stands around a Series at t: the first gate that speaks, in the one fixed order, or null.  address_next is the bucket of the
 -- address that would be dialled; polling is the kill switch.  Nothing opens a gate early.

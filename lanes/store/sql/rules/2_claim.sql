@@ -1,4 +1,5 @@
--- The claim: whose turn, which Series, what it spends (DESIGN 4.1).  One call, one short transaction.  Lock order: host, address, Series.
+-- The claim: whose turn, which Series, what it spends (DESIGN 4.1).  One call, one short transaction.  Lock order: machine (while its
+-- line is down), Lane (where its Site has a Gap), host, address, Series.
 
 -- Gives the ready hosts of a closed address places 0.5 s apart, at most 10 minutes ahead, so that the next claims look elsewhere.
 -- Only a hint: the address bucket alone decides.  A host with something pending gets the very next instant.
@@ -27,8 +28,11 @@ CREATE FUNCTION lanes.make_address(p_bucket inet, t timestamptz) RETURNS timesta
 DECLARE
     v_next timestamptz;
 BEGIN
-    INSERT INTO lanes.addresses (address, used_at) VALUES (p_bucket, t) ON CONFLICT DO NOTHING;
-    SELECT next_at INTO v_next FROM lanes.addresses WHERE address = p_bucket FOR NO KEY UPDATE;
+    LOOP
+        INSERT INTO lanes.addresses (address, used_at) VALUES (p_bucket, t) ON CONFLICT DO NOTHING;
+        SELECT next_at INTO v_next FROM lanes.addresses WHERE address = p_bucket FOR NO KEY UPDATE;
+        EXIT WHEN FOUND;  -- else it was pruned between the two
+    END LOOP;
     RETURN v_next;
 END $$;
 
@@ -50,14 +54,43 @@ CREATE FUNCTION lanes.memory(s lanes.series, h lanes.hosts, l lanes.lanes) RETUR
             OR NULL))
     END;
 
--- One Series for one idle slot.  verdict: claimed (the columns after host_ready_at are the Poll), booked or moved (ask again at once),
+-- Which Series of a host on a Site of one host, where the registry's Rest rules: pending (the oldest request first), put back, then
+-- whatever has waited more than one further Rest (the longest first: nobody starves), then most Bookmarks, then longest unchecked.
+CREATE FUNCTION lanes.next_of(p_host bigint, p_rest interval, t timestamptz) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN (
+        SELECT id FROM (
+            SELECT s.id, s.turn, s.force_poll_at, s.retry_at, s.bookmarks, s.latest_checked_at,
+                   greatest(lanes.due_at(s, p_rest), s.added_at) AS due_at, lanes.rest_of(s, p_rest) AS rest
+            FROM lanes.series s
+            WHERE s.queue_host_id = p_host AND s.claimable_at <= t AND lanes.due(s, p_rest, t) IS NOT NULL
+        ) x
+        ORDER BY turn,
+            CASE turn WHEN 0 THEN force_poll_at WHEN 1 THEN retry_at ELSE CASE WHEN due_at < t - rest THEN due_at END END NULLS LAST,
+            bookmarks DESC, latest_checked_at, id
+        LIMIT 1);
+END $$;
+
+-- Nothing of a host can be taken at t: its hint becomes the later of its gates and its earliest due instant, at least p_pause away.  With
+-- the registry's Rest at hand that is exact, else it is what lanes.ready_at() knows.
+CREATE FUNCTION lanes.pass_over(h lanes.hosts, p_rest interval, t timestamptz, p_pause interval) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE lanes.hosts SET ready_at = greatest(t + p_pause, CASE
+        WHEN p_rest IS NULL THEN lanes.ready_at(h)
+        ELSE greatest(h.busy_until, h.next_at, h.not_before, coalesce(
+            (SELECT min(greatest(lanes.due_at(s, p_rest), s.not_before)) FROM lanes.series s WHERE s.queue_host_id = h.id), 'infinity'))
+        END)
+    WHERE id = h.id;
+END $$;
+
+-- One Series for one idle slot.  p_rest: the registry's, on a Site of one host (null: each Series has its own).  verdict: claimed (the columns after host_ready_at are the Poll), booked or moved (ask again at once),
 -- none (sleep for wait, null: until something changes), clock (the clock went back: shift first).  p_after bounds the scan from below by the ready_at taken last.
 CREATE FUNCTION lanes.claim(
     p_site text, p_rest interval, p_lease interval, p_machine text, p_address_pace interval, p_after timestamptz
 ) RETURNS TABLE (
     verdict text, wait interval, host_ready_at timestamptz,
     series_id bigint, key text, token uuid, trigger text, claimed_at timestamptz, url text, host_id bigint, host text, host_pace interval,
-    address inet, retry_address inet, resume jsonb, etag text, last_modified text, validators_url text, body_hash bytea,
+    lane_gap interval, address inet, retry_address inet, resume jsonb, etag text, last_modified text, validators_url text, body_hash bytea,
     unconditional_at timestamptz, rest interval, failures integer, refusals integer, failing_since timestamptz, good_at timestamptz,
     news_from timestamptz, guid_alone boolean, hint_every interval, hint_skip_hours integer, hint_skip_days smallint, discovering boolean,
     abandoned integer, pace interval, latency interval, backoffs integer, unavailable_url bytea, unavailable_at timestamptz,
@@ -66,9 +99,11 @@ CREATE FUNCTION lanes.claim(
 #variable_conflict use_column
 DECLARE
     t         CONSTANT timestamptz := lanes.now();
+    m         lanes.machines;
     l         lanes.lanes;
     h         lanes.hosts;
     s         lanes.series;
+    v_gap     interval;
     v_stop    lanes.stop;
     v_seen    timestamptz;
     v_address inet;
@@ -82,7 +117,21 @@ BEGIN
     IF t < v_seen - interval '5 seconds' THEN
         verdict := 'clock'; RETURN NEXT; RETURN;
     END IF;
+    -- While the line of its machine is down, one Poll a minute of all its Lanes is the probe.
+    PERFORM FROM lanes.machines WHERE machine = p_machine AND us_since IS NOT NULL;
+    IF FOUND THEN
+        SELECT * INTO m FROM lanes.machines WHERE machine = p_machine FOR NO KEY UPDATE SKIP LOCKED;
+        IF NOT FOUND OR (m.us_since IS NOT NULL AND m.probe_at > t) THEN
+            verdict := 'none';
+            wait := coalesce(m.probe_at - t, interval '1 second');
+            RETURN NEXT; RETURN;
+        END IF;
+    END IF;
     SELECT * INTO l FROM lanes.lanes WHERE site = p_site;
+    IF lanes.gap_of(l) IS NOT NULL THEN
+        SELECT * INTO l FROM lanes.lanes WHERE site = p_site FOR NO KEY UPDATE;
+        v_gap := lanes.gap_of(l);
+    END IF;
     IF l.paused_at IS NOT NULL OR l.refused_until > t OR l.next_at > t THEN
         verdict := 'none';
         wait := CASE WHEN l.paused_at IS NULL THEN greatest(l.refused_until, l.next_at) - t END;
@@ -105,16 +154,24 @@ BEGIN
     END IF;
     host_ready_at := greatest(h.ready_at, '2000-01-01Z');
 
-    -- Which Series there: pending or put back, else longest due.
-    SELECT x.id INTO s.id FROM (
-        (SELECT id, turn FROM lanes.series WHERE queue_host_id = h.id AND turn = 0 AND claimable_at <= t ORDER BY claimable_at LIMIT 1)
-        UNION ALL
-        (SELECT id, turn FROM lanes.series WHERE queue_host_id = h.id AND turn = 1 AND claimable_at <= t ORDER BY claimable_at LIMIT 1)
-        UNION ALL
-        (SELECT id, turn FROM lanes.series WHERE queue_host_id = h.id AND turn = 2 AND claimable_at <= t ORDER BY claimable_at LIMIT 1)
-    ) x ORDER BY x.turn LIMIT 1;
-    IF NOT FOUND OR greatest(h.busy_until, h.next_at, h.not_before) > t THEN
-        UPDATE lanes.hosts SET ready_at = greatest(lanes.ready_at(h), t + interval '10 milliseconds') WHERE id = h.id;
+    IF greatest(h.busy_until, h.next_at, h.not_before) > t THEN
+        PERFORM lanes.pass_over(h, p_rest, t, interval '10 milliseconds');
+        verdict := 'moved'; RETURN NEXT; RETURN;
+    END IF;
+    -- Which Series there: on `feeds` pending or put back, else longest due.
+    IF p_rest IS NULL THEN
+        SELECT x.id INTO s.id FROM (
+            (SELECT id, turn FROM lanes.series WHERE queue_host_id = h.id AND turn = 0 AND claimable_at <= t ORDER BY claimable_at LIMIT 1)
+            UNION ALL
+            (SELECT id, turn FROM lanes.series WHERE queue_host_id = h.id AND turn = 1 AND claimable_at <= t ORDER BY claimable_at LIMIT 1)
+            UNION ALL
+            (SELECT id, turn FROM lanes.series WHERE queue_host_id = h.id AND turn = 2 AND claimable_at <= t ORDER BY claimable_at LIMIT 1)
+        ) x ORDER BY x.turn LIMIT 1;
+    ELSE
+        s.id := lanes.next_of(h.id, p_rest, t);
+    END IF;
+    IF s.id IS NULL THEN
+        PERFORM lanes.pass_over(h, p_rest, t, interval '10 milliseconds');
         verdict := 'moved'; RETURN NEXT; RETURN;
     END IF;
 
@@ -135,7 +192,7 @@ BEGIN
     v_trigger := lanes.due(s, p_rest, t);
     v_stop := lanes.gate(s, h, v_next, l, true, t);
     IF v_trigger IS NULL OR v_stop.reason IS NOT NULL OR s.queue_host_id <> h.id THEN
-        UPDATE lanes.hosts SET ready_at = greatest(lanes.ready_at(h), t + interval '1 second') WHERE id = h.id;
+        PERFORM lanes.pass_over(h, p_rest, t, interval '1 second');
         verdict := 'moved'; RETURN NEXT; RETURN;
     END IF;
     IF s.resume_until <= t AND s.host_id <> h.id THEN
@@ -145,18 +202,24 @@ BEGIN
         IF FOUND THEN
             UPDATE lanes.series SET resume = NULL, resume_until = NULL, queue_host_id = s.host_id WHERE id = s.id;
         END IF;
-        UPDATE lanes.hosts SET ready_at = greatest(lanes.ready_at(h), t + interval '10 milliseconds') WHERE id = h.id;
+        PERFORM lanes.pass_over(h, p_rest, t, interval '10 milliseconds');
         verdict := 'moved'; RETURN NEXT; RETURN;
     END IF;
     v_lost := s.lease_token IS NOT NULL;
     IF v_lost THEN
-        PERFORM lanes.record_abandoned(s, h);
+        PERFORM lanes.record_abandoned(s, h, v_gap);
         IF s.abandoned >= 2 THEN  -- the third in a row counts as a failure of the Series
             PERFORM lanes.fail_abandoned(s, h, p_rest, t);
             verdict := 'moved'; RETURN NEXT; RETURN;
         END IF;
     END IF;
 
+    IF v_gap IS NOT NULL THEN
+        UPDATE lanes.lanes SET next_at = t + v_gap WHERE site = p_site;
+    END IF;
+    IF m.us_since IS NOT NULL THEN
+        UPDATE lanes.machines SET probe_at = t + interval '1 minute' WHERE machine = p_machine;
+    END IF;
     UPDATE lanes.series SET
         earlier_checked_at = series.latest_checked_at, latest_checked_at = t,
         lease_until = t + p_lease, lease_token = v_token, lease_machine = p_machine, lease_trigger = v_trigger,
@@ -175,19 +238,20 @@ BEGIN
     RETURN QUERY SELECT
         'claimed'::text, NULL::interval, host_ready_at,
         s.id, s.key::text, v_token, v_trigger, t, s.url, h.id, h.name::text, lanes.pace_of(h),
-        h.address, s.retry_address, CASE WHEN s.resume_until > t THEN s.resume END,
+        v_gap, h.address, s.retry_address, CASE WHEN s.resume_until > t THEN s.resume END,
         s.etag, s.last_modified, s.validators_url, s.body_hash,
         s.unconditional_at, s.rest::interval, s.failures::integer, s.refusals::integer, s.failing_since, s.good_at,
         s.news_from, s.guid_alone, s.hint_every::interval, s.hint_skip_hours::integer, s.hint_skip_days::smallint, s.discovering,
         s.abandoned + v_lost::integer, h.pace::interval, h.latency, h.backoffs::integer, h.unavailable_url, h.unavailable_at,
-        h.answers, h.failing, false, lanes.memory(s, h, l);
+        h.answers, h.failing, m.us_since IS NOT NULL, lanes.memory(s, h, l);
 END $$;
 
 -- A worker died with this lease: its attempt goes into the record (whether it wrote a request is not known).
-CREATE FUNCTION lanes.record_abandoned(s lanes.series, h lanes.hosts) RETURNS void LANGUAGE sql AS $$
-    INSERT INTO lanes.polls (claimed_at, token, series_id, site, host, address, machine, trigger, outcome, host_pace, address_pace, ended_at)
+CREATE FUNCTION lanes.record_abandoned(s lanes.series, h lanes.hosts, p_gap interval) RETURNS void LANGUAGE sql AS $$
+    INSERT INTO lanes.polls (
+        claimed_at, token, series_id, site, host, address, machine, trigger, outcome, host_pace, address_pace, lane_gap, ended_at)
     VALUES (s.latest_checked_at, s.lease_token, s.id, s.site, h.name, h.address, s.lease_machine, s.lease_trigger, 'abandoned',
-            lanes.pace_of(h), '0', s.lease_until)
+            lanes.pace_of(h), '0', p_gap, s.lease_until)
     ON CONFLICT DO NOTHING
 $$;
 

@@ -1,10 +1,13 @@
 -- What becomes of a claimed Poll: settled, put back, recorded (DESIGN 4).
 -- Everything about the Series is fenced on the lease token; what only slows a host, an address or the Series' wait never is.
 
--- Locks what a Poll touches, hosts by id (its own home among them, where it queued elsewhere), then the Series, and says whether the
--- lease is still its own.
+-- Locks what a Poll touches, the Lanes of Sites with a Gap, hosts by id (its own home among them, where it queued elsewhere), then the
+-- Series, and says whether the lease is still its own.
 CREATE FUNCTION lanes.hold(p_series bigint, p_token uuid, p_hosts bigint[]) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
+    PERFORM 1 FROM lanes.lanes l
+    WHERE lanes.gap_of(l) IS NOT NULL AND l.site IN (SELECT site FROM lanes.hosts WHERE id = ANY (p_hosts))
+    ORDER BY l.site FOR NO KEY UPDATE;
     PERFORM 1 FROM lanes.hosts WHERE id = ANY (p_hosts || (SELECT host_id FROM lanes.series WHERE id = p_series))
     ORDER BY id FOR NO KEY UPDATE;
     PERFORM 1 FROM lanes.series WHERE id = p_series AND lease_token = p_token FOR NO KEY UPDATE;
@@ -121,12 +124,13 @@ CREATE FUNCTION lanes.all_back(p_instants timestamptz[], p_back interval) RETURN
     SELECT array(SELECT x - p_back FROM unnest(p_instants) WITH ORDINALITY AS u (x, n) ORDER BY n)
 $$;
 
--- Ends a Poll's visit to a host (whose row is held, and may have been changed in h): its bucket moves to the last request's own instant,
--- it is free for the next, and its hint is computed anew from what was just written.  One update.
+-- Ends a Poll's visit to a host (whose row is held, and may have been changed in h): its bucket and its Site's Gap move to the last
+-- request's own instant, it is free for the next, and its hint is computed anew from what was just written.
 CREATE FUNCTION lanes.let_go(h lanes.hosts, p_token uuid, p_sent_at timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     h.sent_at := greatest(h.sent_at, p_sent_at);
     h.next_at := greatest(h.next_at, h.sent_at + lanes.pace_of(h));
+    UPDATE lanes.lanes l SET next_at = p_sent_at + lanes.gap_of(l) WHERE l.site = h.site AND l.next_at < p_sent_at + lanes.gap_of(l);
     IF h.busy_token = p_token THEN
         h.busy_until := '-infinity';
         h.busy_token := NULL;
@@ -167,11 +171,12 @@ BEGIN
         v_hop := p_hops -> i;
         INSERT INTO lanes.polls (
             claimed_at, token, hop, series_id, site, host, address, machine, trigger, sent_at, ended_at, status, wire_bytes,
-            host_pace, address_pace, outcome, detail, new_chapters, host_wait_until, series_wait_until, changed, proof, failure_kind)
+            host_pace, address_pace, lane_gap, outcome, detail, new_chapters, host_wait_until, series_wait_until, changed, proof,
+            failure_kind)
         VALUES (
             p_claimed_at, p_token, i, p_series, p_site, v_hop ->> 'host', (v_hop ->> 'address')::inet, p_machine, p_trigger,
             (v_hop ->> 'sent_at')::timestamptz, lanes.now(), (v_hop ->> 'status')::smallint, (v_hop ->> 'wire_bytes')::integer,
-            (v_hop ->> 'pace')::interval, p_address_pace,
+            (v_hop ->> 'pace')::interval, p_address_pace, (v_hop ->> 'gap')::interval,
             coalesce(v_hop ->> 'outcome', CASE WHEN i < v_last THEN 'redirected' ELSE p_outcome END),
             CASE WHEN i < v_last THEN NULL WHEN p_held THEN p_detail ELSE concat_ws('; ', p_detail, 'too late') END,
             CASE WHEN i < v_last THEN 0 ELSE p_new_chapters END,
@@ -183,12 +188,13 @@ BEGIN
         ON CONFLICT (claimed_at, token, hop) DO UPDATE SET
             sent_at = EXCLUDED.sent_at, address = EXCLUDED.address, ended_at = EXCLUDED.ended_at, status = EXCLUDED.status,
             wire_bytes = EXCLUDED.wire_bytes, detail = EXCLUDED.detail, host_pace = EXCLUDED.host_pace,
-            host_wait_until = EXCLUDED.host_wait_until, series_wait_until = EXCLUDED.series_wait_until
+            lane_gap = EXCLUDED.lane_gap, host_wait_until = EXCLUDED.host_wait_until, series_wait_until = EXCLUDED.series_wait_until
         WHERE polls.outcome = 'abandoned';
     END LOOP;
 END $$;
 
--- Puts a Poll back: nothing is counted; the earlier stamp returns unless a request was sent; p_wait from now it is due again.
+-- Puts a Poll back: nothing is counted; the earlier stamp returns unless a request was sent; p_wait from now it is due again.  Inside a
+-- chain it queues under the next hop's host, where that is its own Site's: another Lane does not claim it there.
 CREATE FUNCTION lanes.put_back(
     p_series bigint, p_token uuid, p_claimed_at timestamptz, p_hosts bigint[], p_sents timestamptz[], p_wait interval, p_reason text, p_address inet,
     p_resume jsonb, p_queue_host bigint, p_sent boolean
@@ -205,7 +211,7 @@ BEGIN
             latest_checked_at = CASE WHEN p_sent THEN s.latest_checked_at ELSE s.earlier_checked_at END,
             -- Where a chain goes on is known for an hour: nothing waits longer for it.
             retry_at = t + CASE WHEN p_resume IS NULL THEN p_wait ELSE least(p_wait, '1 hour') END, retry_reason = p_reason, retry_address = p_address,
-            queue_host_id = coalesce(p_queue_host, s.host_id),
+            queue_host_id = coalesce((SELECT id FROM lanes.hosts WHERE id = p_queue_host AND site = s.site), s.host_id),
             resume = p_resume,
             resume_until = CASE WHEN p_resume IS NOT NULL THEN coalesce(
                 CASE WHEN s.resume_until > s.latest_checked_at THEN s.resume_until END, t + interval '1 hour') END
