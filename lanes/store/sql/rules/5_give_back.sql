@@ -33,6 +33,10 @@ BEGIN
     RETURN v_given;
 END $$;
 
+-- Whether a Poll raised a value: polls.changed has [before, after].
+CREATE FUNCTION lanes.rose(changed jsonb, what text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN coalesce((changed -> what ->> 1)::numeric > (changed -> what ->> 0)::numeric, false);
+
 -- The records that charged these Series, or their hosts by them.  after_all orders them truly, whatever the clock did in between.
 CREATE FUNCTION lanes.charges(p_series bigint[], p_since timestamptz[], p_machine text) RETURNS TABLE (
     series_id bigint, claimed_at timestamptz, token uuid, hop smallint, host text, host_wait_until timestamptz, changed jsonb,
@@ -43,10 +47,6 @@ CREATE FUNCTION lanes.charges(p_series bigint[], p_since timestamptz[], p_machin
     WHERE (p_machine IS NULL OR (p.machine = p_machine AND NOT p.proof AND p.shifted = (SELECT lanes.shifted())))
       AND (lanes.rose(p.changed, 'failures') OR lanes.rose(p.changed, 'host pace') OR lanes.rose(p.changed, 'host backoffs'))
 $$;
-
--- Whether a Poll raised a value: polls.changed has [before, after].
-CREATE FUNCTION lanes.rose(changed jsonb, what text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN coalesce((changed -> what ->> 1)::numeric > (changed -> what ->> 0)::numeric, false);
 
 -- Counters, schedule and retirement of the Series, all locked.
 CREATE FUNCTION lanes.give_back_series(p_series bigint[], p_since timestamptz[], p_machine text) RETURNS integer LANGUAGE plpgsql AS $$
