@@ -165,7 +165,7 @@ def _owning(commands: Any) -> None:
         json=True,
     )
     slow.add_argument(
-        "place", nargs="?", metavar="HOST|SITE", help="a host by its name (or a URL there), or a Site of one host"
+        "place", nargs="?", metavar="HOST|SITE", help="a host by its name (or a URL there), or a whole Site"
     )
     slow.add_argument(
         "at_least",
@@ -312,6 +312,13 @@ def _processes(commands: Any) -> None:
         commands, "lane", run + "lane", "run the Lane of a Site until SIGTERM (supervisord does)", "lanes lane feeds"
     )
     lane.add_argument("site", metavar="SITE")
+    _command(
+        commands,
+        "upkeep",
+        run + "upkeep",
+        "tell of what comes of age and forget what is old, until SIGTERM (supervisord does)",
+        "lanes upkeep",
+    )
     _command(
         commands,
         "postgres",
