@@ -31,12 +31,10 @@ def slow(asked: Namespace) -> int:
 def _place(asked: Namespace) -> tuple[Site, str | None]:
     """The Site that is named, or the host and the Site that it belongs to while nobody is followed there."""
     site = next((site for site in SITES if site.name == asked.place), None)
-    if site is None:
-        host = _host(asked)
-        return _site_of(host), host
-    if site.gap is None:
-        asked.parser.error(f"{site.name} has many hosts and no Gap: name the host, such as serial.example.org")
-    return site, None
+    if site is not None:
+        return site, None
+    host = _host(asked)
+    return _site_of(host), host
 
 
 def _host(asked: Namespace) -> str:
@@ -85,7 +83,7 @@ def _slowed(done: Slowed) -> str:
 
 
 def _end_slow(asked: Namespace, store: Store, site: Site, host: str | None) -> int:
-    freed = store.owning.free_lane(site.name, site.gap or site.rest) if host is None else store.owning.free_host(host)
+    freed = store.owning.free_lane(site.name, site.gap) if host is None else store.owning.free_host(host)
     if asked.json:
         print_json(
             {"about": freed.about, "changed": freed.word is not None, "word": freed.word, "in_force": freed.in_force}

@@ -73,9 +73,8 @@ def _table(lanes: Sequence[LaneState], now: datetime, *, polling: bool) -> None:
 
 
 def _gap(lane: LaneState) -> str:
-    if lane.owner_gap is None:
-        return exactly(lane.gap)
-    return f"{exactly(max(lane.owner_gap, lane.gap or lane.owner_gap))} (your word: {exactly(lane.owner_gap)})"
+    gap = max((each for each in (lane.gap, lane.owner_gap) if each is not None), default=None)
+    return exactly(gap) if lane.owner_gap is None else f"{exactly(gap)} (your word: {exactly(lane.owner_gap)})"
 
 
 def _state(lane: LaneState, now: datetime, *, polling: bool) -> str:

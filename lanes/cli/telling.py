@@ -110,31 +110,33 @@ def _plain(each: Told) -> dict[str, object]:
 
 def in_words(told: Told) -> str:
     """What a Notice says, on one line."""
-    name, body = told.series or told.key or "", told.body
+    body = told.body
+    what = told.series or told.key or _where(body)
     match told.kind:
         case Kind.NEW_CHAPTERS:
-            what = f"{name}: {counted(len(body.get('chapters', ())), 'new Chapter')}"
+            said = f"{what}: {counted(len(body.get('chapters', ())), 'new Chapter')}"
         case Kind.STOPPED:
-            what = f"{name} is given up: {body.get('reason', 'no reason kept')}"
+            said = f"{what} is given up: {body.get('reason', 'no reason was kept')}"
         case Kind.MOVED:
-            what = f"{name} {'is' if not body.get('merged') else 'goes on as'} {body.get('to', '')}" + (
-                "" if body.get("merged") else " at a new URL"
-            )
+            said = f"{what} goes on as {body.get('to')}" if body.get("merged") else f"{what} is followed at a new URL"
         case Kind.BACK_AGAIN:
-            what = f"{name or _where(body)} is back again"
+            said = f"{what} is back again"
         case Kind.REFUSED:
-            what = f"{name or _where(body)} has been refused for three days"
+            said = f"{what} has been refused for three days"
         case Kind.DEAD:
-            what = f"{name or _where(body)} has not answered for three days"
+            said = f"{what} has failed for three days"
         case Kind.DISALLOWED:
-            what = f"{name} may not be asked: {body.get('reason', '')}"
+            said = f"{what} may not be asked: {body.get('reason', 'no reason was kept')}"
         case _:
-            what = _in_a_line(body)
-    return clean(what)
+            said = _in_a_line(body)
+    return clean(said)
 
 
 def _where(body: Mapping[str, object]) -> str:
-    return str(body.get("host") or body.get("site") or "")
+    """The host or the Site of a Notice about several Series."""
+    count = body.get("count")
+    series = f" ({counted(count, 'Series')})" if isinstance(count, int) else ""
+    return f"{body.get('host') or body.get('site') or 'something'}{series}"
 
 
 def _in_a_line(facts: Mapping[str, object]) -> str:

@@ -150,8 +150,8 @@ class OwnStore:
             in_force = _SQL.slow_lane(connection, site=site, at_least=at_least)
             return Slowed(site, True, at_least, in_force, row.series)
 
-    def free_lane(self, site: str, gap: timedelta) -> Freed:
-        """Ends that; `gap` is the registry's."""
+    def free_lane(self, site: str, gap: timedelta | None) -> Freed:
+        """Ends that; `gap` is the registry's, None where it has none."""
         with self._database.transaction() as connection:
             _SQL.enrol_site(connection, site=site)
             _SQL.lane(connection, site=site)

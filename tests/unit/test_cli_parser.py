@@ -14,12 +14,12 @@ from lanes.cli import main
 from lanes.cli.parser import AWAY, FAILED, UNKNOWN, USAGE, build
 
 COMMANDS = (
-    "add", "import", "check", "pause", "resume", "remove", "list", "chapters", "polls", "status", "why", "sites", "lane", "postgres",
-    "migrate", "audit", "demo", "version",
+    "add", "import", "check", "pause", "resume", "remove", "slow", "block", "retire", "revive", "back", "list", "chapters", "polls",
+    "incidents", "notices", "status", "why", "sites", "lane", "postgres", "migrate", "audit", "demo", "version",
 )  # fmt: skip
 ARGUMENTS = {
     "add": ["http://a.test/"], "import": ["a.opml"], "check": ["k"], "pause": ["k"], "resume": ["k"], "remove": ["k"], "why": ["k"],
-    "lane": ["feeds"],
+    "lane": ["feeds"], "retire": ["k"], "revive": ["k"], "back": ["k"],
 }  # fmt: skip
 
 
@@ -36,7 +36,7 @@ def said(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]
 def test_help_names_every_command_and_every_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = said(capsys, "--help")
     assert code == 0
-    assert [name for name in COMMANDS if f"    {name} " not in out] == []
+    assert [name for name in COMMANDS if f"\n    {name}" not in out] == []
     assert [number for number in (0, FAILED, USAGE, UNKNOWN, AWAY, 130) if f"\n  {number} " not in out] == []
 
 
@@ -64,6 +64,18 @@ def test_each_command_leads_to_a_function(command: str) -> None:
         ("audit", "--since", "yesterday"),
         ("add", "--wait", "soon", "http://a.test/"),
         ("pause",),
+        ("retire",),
+        ("retire", "--reason", " ", "k"),
+        ("back",),
+        ("notices", "-n", "0"),
+        ("slow", "a.test"),
+        ("slow", "--undo"),
+        ("slow", "a.test", "1h", "--undo"),
+        ("slow", "a.test", "25h"),
+        ("slow", "a.test", "0s"),
+        ("slow", "not a host", "1h"),
+        ("block", "--undo"),
+        ("block", "not a host"),
     ],
 )
 def test_what_is_mistyped_is_a_usage_error(argv: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:

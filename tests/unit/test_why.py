@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lanes.core.why import Standing, Stop, Why, beyond_check_now, why
+from lanes.core.why import BLOCKED, Note, Standing, Stop, Why, beyond_check_now, notes, why
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 SOON, LATER = NOW + timedelta(minutes=4), NOW + timedelta(hours=3)
@@ -20,6 +20,105 @@ def standing(**other: Any) -> Standing:
         "retry_reason": None, "failures": 0, "failure": None, "sighted": False, "waits": False,
     }  # fmt: skip
     return Standing(**facts | other)
+
+
+LINE = {"due": "its time", "us_since": NOW - timedelta(hours=2)}
+
+REASONS: tuple[tuple[dict[str, Any], Why], ...] = (
+    ({"tier": "push"}, Why("its hub pushes it: it is not polled", None)),
+    ({"has_url": False}, Why("it has no URL", None)),
+    ({"bookmarks": 0}, Why("nobody has bookmarked it", None)),
+    ({"paused_at": NOW}, Why("it is paused", None)),
+    (
+        {"due": "its time", "gate": Stop("polling is switched off", None)},
+        Why("polling is switched off", None, held=True),
+    ),
+    ({"due": "its time", "gate": Stop("the Lane is paused", None)}, Why("the Lane is paused", None, held=True)),
+    (LINE, Why("our own line is down: one Poll a minute until it is back", None)),
+    ({"due": "its time", "gate": Stop("the Site refuses", LATER)}, Why("the Site refuses", LATER, held=True)),
+    ({"due": "its time", "gate": Stop(BLOCKED, None)}, Why("the owner blocked its host", None, held=True)),
+    ({"due": "its time", "gate": Stop("the host refuses", LATER)}, Why("the host refuses", LATER, held=True)),
+    (
+        {"due": "its time", "gate": Stop("the host asked to wait: 429", LATER)},
+        Why("the host asked to wait: 429", LATER, held=True),
+    ),
+    (
+        {"due": "its time", "gate": Stop("the host does not answer: asked once an hour", LATER)},
+        Why("the host does not answer: asked once an hour", LATER, held=True),
+    ),
+    (
+        {"waits": True, "gate": Stop("its URL was refused: 403", LATER)},
+        Why("its URL was refused: 403", LATER, held=True),
+    ),
+    ({"due": "its time", "gate": Stop("the Gap of its Site", SOON)}, Why("the Gap of its Site", SOON)),
+    (
+        {"due": "its time", "gate": Stop("the Gap of its Site", SOON), "gap_bound": "the owner's word"},
+        Why("the Gap of its Site (the owner's word)", SOON),
+    ),
+    ({"due": "its time", "gate": Stop("the interval of its host", SOON)}, Why("the interval of its host", SOON)),
+    (
+        {"due": "its time", "gate": Stop("the interval of its host", SOON), "interval_bound": "its crawl delay"},
+        Why("the interval of its host (its crawl delay)", SOON),
+    ),
+    ({"due": "its time", "gate": Stop("the interval of its address", SOON)}, Why("the interval of its address", SOON)),
+    ({"lease_until": SOON, "lease_machine": "attic"}, Why("being polled now, by attic", None)),
+    ({"due": "its time", "gate": Stop("its host is being fetched", SOON)}, Why("its host is being fetched", SOON)),
+    (
+        {"retry_at": SOON, "retry_reason": "the interval of its address"},
+        Why("put back: the interval of its address", SOON),
+    ),
+    (
+        {"retired_at": NOW, "retired_reason": "gone", "due_at": LATER},
+        Why("retired (gone), with a weekly look left", LATER),
+    ),
+    ({"lifecycle": "finished", "due_at": LATER}, Why("finished, with a weekly look left", LATER)),
+    (
+        {"spared": "404", "failures": 2},
+        Why("its Site is failing (404): that is not charged to it, and it is looked at once an hour", SOON),
+    ),
+    ({"failures": 1, "failure": "404"}, Why("it failed once (404) and is tried again", SOON)),
+    ({"failures": 3}, Why("it failed 3 times in a row (no detail) and is tried again", SOON)),
+    ({"sighted": True}, Why("a Reader saw it lately", SOON)),
+    ({}, Why("it rests until its next check", SOON)),
+    ({"due": "pending"}, Why("due (pending): its Lane takes it at its turn", None)),
+)
+"""Every reason there is, in the order in which they speak."""
+
+
+@pytest.mark.parametrize(("facts", "told"), REASONS)
+def test_every_reason_is_told_with_its_instant(facts: dict[str, Any], told: Why) -> None:
+    """CASES B6 among them: a wait is told with its end and its reason."""
+    assert why(standing(**facts)) == told
+
+
+@pytest.mark.parametrize("earlier", range(7))
+@pytest.mark.parametrize("later", [7, 8, 9, 12, 13, 15])
+def test_of_two_reasons_the_one_that_stands_first_in_the_order_speaks(earlier: int, later: int) -> None:
+    first, told = REASONS[earlier]
+    assert why(standing(**REASONS[later][0] | first)).reason == told.reason
+
+
+def test_a_line_that_is_down_is_no_reason_for_what_is_not_due() -> None:
+    assert why(standing(us_since=NOW)).reason == "it rests until its next check"
+
+
+def test_a_line_that_is_down_is_told_before_a_block() -> None:
+    assert why(standing(**LINE, gate=Stop(BLOCKED, None))).reason.startswith("our own line is down")
+
+
+def test_what_is_true_beside_the_reason_is_noted_with_its_start() -> None:
+    facts = {
+        "us_since": NOW, "refused_since": SOON, "moving_to": "http://b.test/feed", "moving_since": LATER, "old_url": "http://c.test/",
+        "distrusted_at": NOW, "distrusted_reason": "it said 304 while its body changed",
+    }  # fmt: skip
+    assert notes(standing(**facts)) == (
+        Note("our own line is down", NOW),
+        Note("its URL is refused", SOON),
+        Note("its Site redirects it for good; followed there once that has proved true", LATER, "http://b.test/feed"),
+        Note("it moved from there; `lanes back` returns", None, "http://c.test/"),
+        Note("its validators are not trusted (it said 304 while its body changed)", NOW),
+    )
+    assert notes(standing()) == ()
 
 
 @pytest.mark.parametrize(
@@ -92,24 +191,3 @@ def test_a_check_now_reaches_whatever_is_polled_at_all_and_is_not_retired(
 
 def test_a_gate_that_opens_before_the_next_check_is_no_reason() -> None:
     assert why(standing(due_at=LATER, gate=Stop("the interval of its host", SOON))).until == LATER
-
-
-@pytest.mark.parametrize(
-    ("facts", "reason"),
-    [
-        ({}, "it rests until its next check"),
-        ({"retry_at": SOON, "retry_reason": "the interval of its address"}, "put back: the interval of its address"),
-        ({"retired_at": NOW, "retired_reason": "gone"}, "retired (gone), with a weekly look left"),
-        ({"lifecycle": "finished"}, "finished, with a weekly look left"),
-        ({"failures": 1, "failure": "404"}, "it failed once (404) and is tried again"),
-        ({"failures": 3}, "it failed 3 times in a row (no detail) and is tried again"),
-        ({"sighted": True}, "a Reader saw it lately"),
-    ],
-)
-def test_what_is_not_due_yet_says_what_it_waits_for(facts: dict[str, Any], reason: str) -> None:
-    assert why(standing(**facts)) == Why(reason, SOON)
-
-
-def test_what_is_due_and_free_waits_for_nothing_but_its_turn() -> None:
-    found = why(standing(due="pending"))
-    assert (found.reason, found.until, found.held) == ("due (pending): its Lane takes it at its turn", None, False)

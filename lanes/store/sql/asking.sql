@@ -10,7 +10,7 @@ SELECT lanes.now();
 SELECT s.id, s.key, s.site, s.title, s.url, s.home, h.name AS host, t.now, s.tier, s.url <> '' AS has_url, s.bookmarks, s.paused_at,
        s.retired_at, s.retired_reason, s.lifecycle, s.lease_until, s.lease_machine, s.retry_at, s.retry_reason,
        s.failures, s.failure, s.failing_since, coalesce(s.not_before > t.now, false) AS waits, s.good_at, s.added_at,
-       u.us_since, CASE WHEN l.owner_gap >= l.gap THEN 'the owner''s word' END AS gap_bound,
+       u.us_since, CASE lanes.gap_of(l) WHEN l.owner_gap THEN 'the owner''s word' END AS gap_bound,
        -- The bound that lanes.pace_of has to obey; its own pace is none.
        CASE lanes.pace_of(h) WHEN h.owner_pace THEN 'the owner''s word' WHEN h.crawl_delay THEN 'its crawl delay' END AS interval_bound,
        i.kind AS spared, s.refused_since, s.distrusted_at, s.distrusted_reason, s.moving_to, s.moving_since,

@@ -61,15 +61,16 @@ UPDATE lanes.hosts h SET next_at = least(h.next_at, h.sent_at + lanes.pace_of(h)
 WHERE h.id = :host_id RETURNING lanes.pace_of(h)::interval;
 
 -- name: slow_lane(site, at_least)$
--- A lower bound of the Lane's Gap, counted from its last request on; the Gap now in force.
-UPDATE lanes.lanes l SET owner_gap = :at_least, gap = greatest(l.gap, :at_least::interval),
-    next_at = greatest(l.next_at, (SELECT max(sent_at) FROM lanes.hosts WHERE site = l.site) + greatest(:at_least::interval, l.gap))
-WHERE l.site = :site RETURNING greatest(l.gap, l.owner_gap)::interval;
+-- A lower bound of the Lane's Gap, counted from its last request on (from now where it had no Gap: its slots claim side by side); the Gap
+-- now in force.
+UPDATE lanes.lanes l SET owner_gap = :at_least, next_at = greatest(l.next_at, :at_least::interval + CASE
+    WHEN lanes.gap_of(l) IS NULL THEN lanes.now() ELSE (SELECT max(sent_at) FROM lanes.hosts WHERE site = l.site) END)
+WHERE l.site = :site RETURNING lanes.gap_of(l)::interval;
 
 -- name: free_lane(site, gap)!
--- The lower bound goes, and its next request comes as early as the registry's `gap` allows; its Lane writes the effective Gap anew.
-UPDATE lanes.lanes l SET owner_gap = NULL,
-    next_at = least(l.next_at, (SELECT max(sent_at) FROM lanes.hosts WHERE site = l.site) + :gap::interval)
+-- The lower bound goes, and its next request comes as early as the registry's `gap` allows (null: it has none).
+UPDATE lanes.lanes l SET owner_gap = NULL, next_at = least(l.next_at, coalesce(
+    (SELECT max(sent_at) FROM lanes.hosts WHERE site = l.site) + :gap::interval, '-infinity'))
 WHERE l.site = :site;
 
 -- name: block(host_id, reason)$
