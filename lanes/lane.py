@@ -21,6 +21,8 @@ from pathlib import Path
 from lanes import PROJECT_PAGE, __version__
 from lanes.core.claim import LEASE, Claim
 from lanes.core.line import leapt
+from lanes.core.outcome import Label
+from lanes.core.pace import effective_gap
 from lanes.errors import DatabaseAway
 from lanes.fetch.guard import Guard
 from lanes.fetch.http import Http
@@ -79,10 +81,13 @@ class Lane:
         self._scan_from: datetime | None = None
         self._rescan_at = 0.0
         self._house_at = 0.0
+        self._gap_at = 0.0
+        self._floored = False
         self._alone = False
         self._ahead: float | None = None
         self._was_away = False
         self._polled = 0
+        self._passed = False
         self.stopping = False
 
     def run_once(self) -> int:
@@ -140,6 +145,7 @@ class Lane:
 
     def _fill(self) -> Filled:
         """Claims for every idle slot, but not so often that housekeeping is forgotten over it."""
+        self._mind_gap()
         started = 0
         for _ in range(CLAIMS_AT_ONCE):
             if self.stopping or self._in_hand >= self._slots or (self._alone and self._in_hand):
@@ -147,7 +153,7 @@ class Lane:
             asked = time.monotonic()
             if asked >= self._rescan_at:
                 if self._scan_from is not None:
-                    self._metrics.pass_ended()  # one run over what is due: a busy Lane's scan never comes to its end
+                    self._end_pass()  # one run over what is due: a busy Lane's scan never comes to its end
                 self._scan_from, self._rescan_at = None, asked + RESCAN
             match self._store.claim(LEASE, self._rest, self._scan_from):
                 case Claimed(claim=claim, ready_at=ready_at):
@@ -161,7 +167,7 @@ class Lane:
                 case Nothing() if self._scan_from is not None:
                     self._scan_from = None  # the scan had a lower bound: look once from the start before sleeping
                 case Nothing(wait=wait):
-                    self._metrics.pass_ended()
+                    self._end_pass()
                     seconds = LONGEST_SLEEP if wait is None else min(max(wait.total_seconds(), 0.001), LONGEST_SLEEP)
                     return Filled(started, seconds, nothing_due=True)
         return Filled(started, 0.0)
@@ -210,7 +216,32 @@ class Lane:
             ended.new_chapters,
             backed_off=ended.backed_off,
             told_to_wait=ended.told_to_wait,
+            refused=ended.label is Label.REFUSED,
+            retired=ended.retired,
         )
+
+    def _mind_gap(self) -> None:
+        """At start and once a minute: the effective Gap of the Site, for every process that fetches there."""
+        if self._site.gap is None or time.monotonic() < self._gap_at:
+            return
+        eligible = self._store.eligible()
+        gap = effective_gap(self._site.gap, self._site.rest, eligible)
+        self._store.set_gap(gap.gap)
+        self._gap_at = time.monotonic() + HOUSEKEEPING
+        self._metrics.gap(gap.gap)
+        if gap.floored and not self._floored:
+            self._metrics.floor_engaged()
+            log.warning(
+                "this Site has too many Series for its Rest: its Gap is at the floor eligible=%s gap=%s rest=%s",
+                eligible,
+                gap.gap,
+                self._site.rest,
+            )
+        self._floored = gap.floored
+
+    def _end_pass(self) -> None:
+        self._metrics.pass_ended()
+        self._passed = self._passed or self._polled > 0
 
     def _keep_house(self) -> None:
         if time.monotonic() < self._house_at:
@@ -224,7 +255,7 @@ class Lane:
                 "this Lane ends to be started afresh, it has grown bytes=%s bound=%s", resident, self._memory_bound
             )
             self.stop()
-        if self._polled:
+        if self._passed:
             log.info(
                 "this Lane polled polls=%s behind=%s due=%s held=%s",
                 self._polled,
@@ -232,7 +263,7 @@ class Lane:
                 gauges.due,
                 gauges.held,
             )
-            self._polled = 0
+            self._polled, self._passed = 0, False
 
     def _take_in_hand(self, more: int) -> None:
         with self._lock:
@@ -263,7 +294,9 @@ def main(settings: Settings, site_name: str) -> int:
     slots = settings.fetch_slots if site.many_hosts else site.slots
     metrics = LaneMetrics(site.name, slots)
     database = Database(settings.database_url, application=f"lane-{site.name}")
-    store = PollStore(database, site.name, settings.machine)
+    store = PollStore(
+        database, site.name, settings.machine, many_hosts=site.many_hosts, named_numbers=site.named_numbers
+    )
     http = Http(agent, Guard(settings.allow_networks))
     lane = Lane(site, store, Poller(site, store, http, LEASE), metrics, slots=slots)
     for name in (signal.SIGTERM, signal.SIGINT):

@@ -40,6 +40,9 @@ COUNTERS: Final[Mapping[str, str]] = {
     "lanes_leases_abandoned_total": "Leases of dead workers that this process found.",
     "lanes_host_backoffs_total": "Answers after which their host is asked more slowly.",
     "lanes_waits_obeyed_total": "Answers that named or implied a wait, which was laid on their host or Series.",
+    "lanes_refusals_total": "Reads held by a challenge or a block.",
+    "lanes_retirements_total": "Series given up after a Poll of this process.",
+    "lanes_gap_floor_engagements_total": "Times the Site got too many Series for its Rest: only the floor of its Gap holds.",
 }
 FETCH_SECONDS: Final = (
     "lanes_fetch_seconds",
@@ -53,6 +56,9 @@ GAUGES: Final[Mapping[str, str]] = {
     "lanes_eligible": "Series that are polled at all.",
     "lanes_oldest_held_seconds": "How long the longest held Series has waited past its due instant.",
     "lanes_oldest_pending_seconds": "How long the oldest Check now has waited.",
+    "lanes_refused_until_timestamp_seconds": "Unix time at which the last refusal window of this Lane or its hosts ends; 0: none is open.",
+    "lanes_incidents_open": "Open incidents of this Site and of this machine.",
+    "lanes_effective_gap_seconds": "The Gap in force; 0: the Site has none.",
     "lanes_slots": "Fetches that this process runs at a time, at most.",
     "lanes_slots_in_use": "Fetches in hand.",
     "lanes_seconds_since_last_pass": "Seconds since a Pass ended, or since the start.",
@@ -129,8 +135,12 @@ class LaneMetrics:
         new_chapters: int,
         backed_off: bool,
         told_to_wait: bool,
+        *,
+        refused: bool = False,
+        retired: bool = False,
     ) -> None:
-        """One Poll of this process ended.  `seconds` is the time in its fetch, None where nothing was fetched."""
+        """One Poll of this process ended.  `seconds` is the time in its fetch, None where nothing was fetched; `refused`: it was a refused
+        read; `retired`: its Series was given up."""
         self._polls[label].inc()
         if seconds is not None:
             self._fetch.observe(seconds)
@@ -139,10 +149,20 @@ class LaneMetrics:
         self._counters["lanes_put_backs_total"].inc(label is Label.PUT_BACK)
         self._counters["lanes_host_backoffs_total"].inc(backed_off)
         self._counters["lanes_waits_obeyed_total"].inc(told_to_wait)
+        self._counters["lanes_refusals_total"].inc(refused)
+        self._counters["lanes_retirements_total"].inc(retired)
 
     def lease_abandoned(self) -> None:
         """A claim found the lease of a worker that died."""
         self._counters["lanes_leases_abandoned_total"].inc()
+
+    def gap(self, gap: timedelta) -> None:
+        """The Gap in force from now on."""
+        self._gauges["lanes_effective_gap_seconds"].set(gap.total_seconds())
+
+    def floor_engaged(self) -> None:
+        """The Site got too many Series for its Rest."""
+        self._counters["lanes_gap_floor_engagements_total"].inc()
 
     def pass_ended(self) -> None:
         """Everything that was due has been looked at."""
@@ -156,6 +176,9 @@ class LaneMetrics:
         self._gauges["lanes_behind_seconds"].set(_seconds(found.behind))
         self._gauges["lanes_oldest_held_seconds"].set(_seconds(found.oldest_held))
         self._gauges["lanes_oldest_pending_seconds"].set(_seconds(found.oldest_pending))
+        refused_until = found.refused_until
+        self._gauges["lanes_refused_until_timestamp_seconds"].set(refused_until.timestamp() if refused_until else 0)
+        self._gauges["lanes_incidents_open"].set(found.incidents)
 
     def slots_in_use(self, n: int) -> None:
         """How many fetches are in hand now."""

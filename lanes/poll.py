@@ -21,6 +21,7 @@ from lanes.core.blame import proof
 from lanes.core.chapters import Document, NotRecognised, Reading, distinct, guids_lie
 from lanes.core.circumstances import Circumstances, Known
 from lanes.core.claim import Claim
+from lanes.core.consequences import Retire
 from lanes.core.line import DOWN, PROBE_EVERY
 from lanes.core.outcome import Disallowed, Failed, Judgement, Label, PutBack, Read, judge, wants_reading
 from lanes.core.pace import HOST_DEFAULT, LATE_WAIT, SENT_LATE, HostPace, Signal
@@ -49,7 +50,7 @@ T = TypeVar("T")
 @dataclass(frozen=True, slots=True)
 class Ended:
     """What became of one Poll, for the metrics.  `seconds` is the time in the fetch; `held` False: its lease had run out; `proved`: whether
-    it showed that our own line works (None: it was not tried)."""
+    it showed that our own line works (None: it was not tried); `retired`: its Series was given up."""
 
     label: Label
     seconds: float
@@ -59,6 +60,7 @@ class Ended:
     told_to_wait: bool
     held: bool = True
     proved: bool | None = None
+    retired: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +304,8 @@ class Poller:
         backed_off = settled.host.pace > around.host.pace
         waits = settled.host_wait is not None or settled.series_wait is not None
         new = len(settled.chapters) if held else 0
-        return Ended(settled.label, seconds, _wire_bytes(trail), new, backed_off, waits, held, trail.proof)
+        retired = held and any(isinstance(each, Retire) for each in settled.consequences)
+        return Ended(settled.label, seconds, _wire_bytes(trail), new, backed_off, waits, held, trail.proof, retired)
 
     def _put_back(self, claim: Claim, why: PutBack, hand: Hand, answer: Answer | None, began: float) -> Ended:
         trail = hand.trail(answer)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from prometheus_client import generate_latest
@@ -85,8 +85,30 @@ def test_gauges_say_nothing_waits_as_zero(metrics: LaneMetrics) -> None:
     assert value(metrics, "lanes_oldest_held_seconds") == 3600
     assert value(metrics, "lanes_oldest_pending_seconds") == 2
     metrics.gauges(Gauges(7, 0, 0, None, None, None))
+    assert value(metrics, "lanes_refused_until_timestamp_seconds") == 0
     assert value(metrics, "lanes_behind_seconds") == 0
     assert value(metrics, "lanes_oldest_pending_seconds") == 0
+
+
+def test_refusals_and_retirements_are_counted_by_themselves(metrics: LaneMetrics) -> None:
+    ended(metrics, Label.REFUSED)
+    metrics.poll_ended(Label.REFUSED, 0.1, 10, 0, False, False, refused=True)
+    metrics.poll_ended(Label.FAILED, 0.1, 10, 0, False, False, retired=True)
+    assert [value(metrics, name) for name in ("lanes_refusals_total", "lanes_retirements_total")] == [1, 1]
+
+
+def test_an_open_refusal_window_and_open_incidents_are_shown(metrics: LaneMetrics) -> None:
+    until = datetime(2026, 5, 1, tzinfo=UTC)
+    metrics.gauges(Gauges(7, 0, 3, None, None, None, until, 2))
+    assert value(metrics, "lanes_refused_until_timestamp_seconds") == until.timestamp()
+    assert value(metrics, "lanes_incidents_open") == 2
+
+
+def test_the_gap_in_force_is_shown_and_the_engaging_of_its_floor_is_counted(metrics: LaneMetrics) -> None:
+    metrics.gap(timedelta(seconds=4.5))
+    metrics.floor_engaged()
+    assert value(metrics, "lanes_effective_gap_seconds") == 4.5
+    assert value(metrics, "lanes_gap_floor_engagements_total") == 1
 
 
 def test_a_lane_is_not_well_before_postgres_answers_nor_after_it_went(metrics: LaneMetrics) -> None:
