@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
+import pytest
+
 from lanes.core import audit
 from lanes.core.audit import Demand, Kind, Offence, Place, Request, offences
 
@@ -176,6 +178,19 @@ def test_a_shorter_wait_does_not_end_a_longer_one() -> None:
     assert kinds(Place.HOST, long, short, request(710)) == []
 
 
+def test_a_longer_wait_that_began_earlier_is_not_hidden_by_one_that_came_later() -> None:
+    short, long = request(0, took=10, series_wait_until=at(100)), request(1, took=4, series_wait_until=at(200))
+    offence = only(Place.SERIES, short, long, request(150))
+    assert (offence.earlier_at, offence.needed) == (at(5), timedelta(seconds=195))
+
+
+def test_of_two_waits_that_are_over_at_once_the_earlier_is_told() -> None:
+    offence = only(
+        Place.SERIES, request(0, series_wait_until=at(100)), request(0, 1, series_wait_until=at(100)), request(50)
+    )
+    assert offence.earlier_at == at(0.1)
+
+
 def test_a_wait_of_a_series_binds_that_series_and_not_its_host() -> None:
     """CASES B1: `/a` waits, `/b` of the same host is still polled."""
     told = request(0, series_wait_until=at(1500))
@@ -301,6 +316,17 @@ def test_a_good_read_sent_inside_the_window_ends_it_when_it_ends() -> None:
     assert kinds(Place.SITE, opening, replace(good, sent_at=at(4.9)), request(8)) == [Kind.REFUSAL]
 
 
+def test_a_good_read_makes_no_window_longer() -> None:
+    slow = request(10, took=50, claimed_at=at(0))
+    assert kinds(Place.SITE, refused(0, until=20, lane_wait_until=at(20)), slow, request(20)) == []
+
+
+@pytest.mark.parametrize("outcome", ["new", "unchanged", "feed found"])
+def test_each_good_outcome_ends_a_window(outcome: str) -> None:
+    good = request(6, took=2, claimed_at=at(0), outcome=outcome)
+    assert kinds(Place.SITE, refused(0, until=900, took=5, lane_wait_until=at(900)), good, request(8)) == []
+
+
 def test_a_good_read_ends_no_wait_that_was_asked_for() -> None:
     told = request(0, host_wait_until=at(60))
     assert kinds(Place.HOST, told, request(5), request(10)) == [Kind.RETRY_AFTER] * 2
@@ -332,6 +358,7 @@ def test_a_word_binds_the_time_in_which_it_held_and_no_other() -> None:
     requests = [request(sent) for sent in (90, 95, 150, 155, 200, 205)]
     assert [offence.later_at for offence in offences(Place.HOST, requests, held)] == [at(150), at(155)]
     assert kinds(Place.HOST, request(90), request(101, claimed_at=at(99)), demands=held) == []
+    assert kinds(Place.HOST, request(190), request(200, claimed_at=at(199)), demands=held) == []
 
 
 def test_a_request_to_a_blocked_host_is_named_without_an_end() -> None:
