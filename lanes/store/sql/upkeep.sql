@@ -106,7 +106,7 @@ INSERT INTO lanes.notices (reader_id, series_id, kind, event, body, made_at)
 SELECT told.reader_id, s.id, :kind, regexp_replace(told.event, '^refused', 'back'), told.body, lanes.now()
 FROM lanes.notices told JOIN lanes.series s ON s.id = told.series_id
 JOIN lanes.bookmarks b ON b.reader_id = told.reader_id AND b.series_id = s.id AND NOT b.muted
-WHERE told.kind = 'refused' AND told.series_id IS NOT NULL AND told.event LIKE 'refused:%' AND s.good_at > told.made_at
+WHERE told.kind = 'refused' AND told.series_id IS NOT NULL AND starts_with(told.event, 'refused:') AND s.good_at > told.made_at
   AND s.retired_at IS NULL AND told.event <> coalesce(lanes.event('refused', s.id, s.refused_since), '')
   AND NOT EXISTS (
       SELECT FROM lanes.notices n WHERE n.reader_id = told.reader_id AND n.event = regexp_replace(told.event, '^refused', 'back'))
