@@ -55,15 +55,18 @@ def after(before: Window, read: Read, now: datetime, *, only_one: bool) -> Windo
     Two refused reads with no good one between, by sent instants, open it.  A probe is a read sent after the window ended: refused, it
     doubles; other late refusals change nothing.  A good read resets only what began before it was sent.
     """
-    return _refused(before, read, now, only_one) if read.refused else _good(before, read)
+    if read.refused:
+        return _refused(_answered(before), read, now, only_one)
+    latest = read.sent_at if before.good_sent_at is None else max(before.good_sent_at, read.sent_at)
+    return _answered(replace(before, good_sent_at=latest))
 
 
-def _good(before: Window, read: Read) -> Window:
-    seen = read.sent_at if before.good_sent_at is None else max(before.good_sent_at, read.sent_at)
-    window = replace(before, good_sent_at=seen)
-    if window.refused_at is not None and window.refused_at < read.sent_at:
+def _answered(window: Window) -> Window:
+    """What the latest good read leaves of it.  Asked of a refused read as well: a settle notes every good read, heeded or not."""
+    good = window.good_sent_at
+    if good is not None and window.refused_at is not None and window.refused_at < good:
         window = replace(window, url=None, refused_at=None)
-    if window.opened_at is not None and window.opened_at < read.sent_at:
+    if good is not None and window.opened_at is not None and window.opened_at < good:
         window = replace(window, refusals=0, since=None, until=None)
     return window
 
@@ -75,8 +78,11 @@ def _refused(before: Window, read: Read, now: datetime, only_one: bool) -> Windo
         return _opened(before, now)
     if before.good_sent_at is not None and read.sent_at < before.good_sent_at:
         return before  # a good read was sent since: nothing is left of this one
-    if before.refused_at is None or (before.url == read.url and not only_one):
+    if before.refused_at is None:
         return replace(before, url=read.url, refused_at=read.sent_at)
+    heard_again = before.refused_at == read.sent_at
+    if before.url == read.url and (heard_again or not only_one):
+        return replace(before, refused_at=max(before.refused_at, read.sent_at))
     return _opened(before, now)
 
 
