@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from lanes.errors import UnknownSeries
-from lanes.store.asking import AskStore
+from lanes.errors import UnknownReader, UnknownSeries
+from lanes.store.asking import AskStore, Hosts
 from lanes.store.following import FollowStore
 from lanes.store.polls import PollStore
 from lanes.store.pool import Database
@@ -134,6 +134,172 @@ def test_a_wait_without_end_is_told_without_an_instant(asking: AskStore, rows: R
     assert asking.one("blocked").why.until is None
 
 
+HOST_WAITS = (
+    "the host refuses", "the host asked to wait: 429 too many requests", "the host does not answer: asked once an hour",
+)  # fmt: skip
+SERIES_WAITS = (
+    "the Site asked to wait (Retry-After)", "its URL was refused: 403", "robots.txt does not allow it", "not a public address: 10.0.0.1",
+)  # fmt: skip
+GATES: dict[str, tuple[str, dict[str, Any], str]] = {
+    "its Lane refuses": ("lane", {"refused_until": True}, "the Site refuses"),
+    **{why: ("host", {"not_before": True, "not_before_reason": why}, why) for why in HOST_WAITS},
+    **{why: ("series", {"not_before": True, "not_before_reason": why}, why) for why in SERIES_WAITS},
+    "Gap": ("lane", {"next_at": True}, "the Gap of its Site"),
+    "Gap by the owner": (
+        "lane", {"next_at": True, "gap": 10 * MINUTE, "owner_gap": HOUR}, "the Gap of its Site (the owner's word)",
+    ),
+    "host interval": ("host", {"next_at": True}, "the interval of its host"),
+    "crawl delay": ("host", {"next_at": True, "crawl_delay": MINUTE}, "the interval of its host (its crawl delay)"),
+    "host interval by the owner": (
+        "host", {"next_at": True, "crawl_delay": MINUTE, "owner_pace": HOUR}, "the interval of its host (the owner's word)",
+    ),
+    "crawl delay that is slower than the owner's word": (
+        "host", {"next_at": True, "crawl_delay": HOUR, "owner_pace": MINUTE}, "the interval of its host (its crawl delay)",
+    ),
+    "own pace that is slower than both": (
+        "host", {"next_at": True, "pace": 5 * MINUTE, "crawl_delay": MINUTE, "owner_pace": MINUTE}, "the interval of its host",
+    ),
+    "host in hand": (
+        "host", {"busy_until": True, "busy_token": "00000000-0000-0000-0000-000000000001"}, "its host is being fetched",
+    ),
+    "put back": (
+        "series", {"retry_at": True, "retry_reason": "the interval of its address"}, "put back: the interval of its address",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("gate", GATES)
+def test_each_gate_is_named_with_its_instant_and_nothing_is_claimed_behind_it(
+    gate: str, asking: AskStore, rows: Rows, store: PollStore, clock: Clock
+) -> None:
+    """CASES B6."""
+    row, facts, reason = GATES[gate]
+    until = rows.now() + DAY
+    facts = {name: until if value is True else value for name, value in facts.items()}
+    rows.enrol(**facts if row == "lane" else {})
+    rows.series(rows.host(**facts if row == "host" else {}), key="moss", **facts if row == "series" else {})
+    why = asking.one("moss").why
+    assert (why.reason, why.until) == (reason, until)
+    assert take(store) is None
+    clock.advance(DAY + MINUTE)
+    assert asking.one("moss").why.reason.startswith("due (")
+    assert take(store) is not None
+
+
+LINE_DOWN = "our own line is down: one Poll a minute until it is back"
+
+
+def test_a_line_that_is_down_on_every_machine_that_polls_is_the_reason(
+    asking: AskStore, rows: Rows, clock: Clock
+) -> None:
+    one = rows.series(key="moss")
+    since = rows.now()
+    rows("INSERT INTO lanes.machines (machine, us_since) VALUES ('attic', %s), ('cellar', %s)", since, since)
+    assert asking.one("moss").why.reason.startswith("due")  # nobody polled lately: nobody knows
+    poll(rows, one, machine="attic")
+    assert asking.one("moss").why.reason == LINE_DOWN
+    assert [(note.words, note.since) for note in asking.one("moss").notes] == [("our own line is down", since)]
+    poll(rows, one, machine="roof", token="00000000-0000-0000-0000-000000000002")
+    assert asking.one("moss").why.reason.startswith("due")
+    clock.advance(10 * MINUTE)
+    poll(rows, one, machine="cellar", token="00000000-0000-0000-0000-000000000003")
+    assert asking.one("moss").why.reason == LINE_DOWN
+    assert [each.machine for each in asking.lines_down()] == ["attic", "cellar"]
+
+
+def test_an_open_incident_that_spares_a_series_is_its_reason(asking: AskStore, rows: Rows) -> None:
+    host, until = rows.host(), rows.now() + HOUR
+    (incident,) = rows(
+        "INSERT INTO lanes.incidents (whose, site, host_id, kind, started_at) "
+        "VALUES ('site', 'feeds', %s, '404', lanes.now()) RETURNING id",
+        host,
+    )
+    rows.series(host, key="moss", spared_by=incident.id, latest_checked_at=rows.now(), next_check_at=until)
+    why = asking.one("moss").why
+    assert (why.reason, why.until) == (
+        "its Site is failing (404): that is not charged to it, and it is looked at once an hour",
+        until,
+    )
+    rows("UPDATE lanes.incidents SET ended_at = lanes.now()")
+    assert asking.one("moss").why.reason == "it rests until its next check"
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        ({"retired_at": True, "retired_reason": "gone"}, "retired (gone), with a weekly look left"),
+        ({"lifecycle": "finished"}, "finished, with a weekly look left"),
+    ],
+)
+def test_what_is_retired_or_finished_tells_its_weekly_look(
+    facts: dict[str, Any], reason: str, asking: AskStore, rows: Rows
+) -> None:
+    now = rows.now()
+    facts = {name: now if value is True else value for name, value in facts.items()}
+    rows.series(key="moss", latest_checked_at=now, **facts)
+    assert (asking.one("moss").why.reason, asking.one("moss").why.until) == (reason, now + 7 * DAY)
+
+
+def test_incidents_come_open_ones_first_then_the_newest(asking: AskStore, rows: Rows) -> None:
+    host, now = rows.host("a.test"), rows.now()
+    for whose, machine, site, host_id, since, ended in (
+        ("us", "attic", None, None, 5 * DAY, None),
+        ("site", None, "feeds", host, 3 * DAY, 2 * DAY),
+        ("refusal", None, "feeds", host, 4 * DAY, HOUR),
+        ("site", None, "feeds", host, DAY, None),
+    ):
+        rows(
+            "INSERT INTO lanes.incidents (whose, machine, site, host_id, kind, started_at, ended_at, spared) "
+            "VALUES (%s, %s, %s, %s, '404', %s, %s, 2)",
+            whose, machine, site, host_id, now - since, ended and now - ended,
+        )  # fmt: skip
+    found = asking.incidents(None)
+    assert [(each.whose, each.machine or each.host, each.ended_at is None) for each in found] == [
+        ("site", "a.test", True),
+        ("us", "attic", True),
+        ("site", "a.test", False),
+        ("refusal", "a.test", False),
+    ]
+    assert [each.spared for each in asking.incidents(1)] == [2]
+    assert len(asking.incidents(None, only_open=True)) == 2
+
+
+def test_notices_come_newest_first_and_can_be_narrowed(asking: AskStore, rows: Rows) -> None:
+    series = rows.series(key="moss", bookmarks=0)
+    rows.bookmark(series)
+    rows("SELECT lanes.tell_readers(%s, 'stopped', 'stopped:1', %s)", series, '{"reason": "gone"}')
+    rows("SELECT lanes.tell_owner('incident', 'incident:1', '{}')")
+    rows("UPDATE lanes.notices SET delivered_at = lanes.now() WHERE kind = 'stopped'")
+    found = asking.notices(10)
+    assert [(each.reader, each.kind, each.key, each.body) for each in found] == [
+        (None, "incident", None, {}),
+        ("owner", "stopped", "moss", {"reason": "gone"}),
+    ]
+    assert [each.kind for each in asking.notices(10, owed=True)] == ["incident"]
+    assert [each.kind for each in asking.notices(10, reader="owner")] == ["stopped"]
+    assert [each.kind for each in asking.notices(1)] == ["incident"]
+    with pytest.raises(UnknownReader):
+        asking.notices(10, reader="nobody")
+
+
+def test_hosts_are_counted_once_each_by_how_they_are(asking: AskStore, rows: Rows) -> None:
+    ahead = rows.now() + HOUR
+    rows.host(not_before=ahead, not_before_reason="the host refuses")
+    rows.host(not_before=ahead, not_before_reason="the host asked to wait: 429")
+    rows.host(not_before=rows.now() - HOUR, not_before_reason="the host asked to wait: 429")
+    dead = {
+        "dead_since": rows.now(),
+        "not_before": ahead,
+        "not_before_reason": "the host does not answer: asked once an hour",
+    }
+    rows.host(**dead)
+    host = rows.host(**dead)
+    rows(
+        "UPDATE lanes.hosts SET not_before = 'infinity', not_before_reason = 'the owner blocked it' WHERE id = %s", host
+    )
+    assert asking.lane("feeds").hosts == Hosts(known=5, blocked=1, dead=1, refusing=1, waiting=1)
+
+
 def test_the_list_is_narrowed_by_words_site_and_failure(asking: AskStore, rows: Rows) -> None:
     rows.series(key="moss", title="Moss Kingdom")
     rows.series(key="salt", failures=2, failing_since=rows.now(), failure="404")
@@ -211,7 +377,7 @@ def test_a_lane_and_the_totals_are_counted_from_rows(
     assert take(store) is not None
     FollowStore(database).check_now("failing")
     lane, totals = asking.lane("feeds"), asking.totals()
-    assert (lane.in_hand, lane.hosts, lane.gauges.eligible, lane.gauges.held) == (1, 6, 4, 1)
+    assert (lane.in_hand, lane.hosts.known, lane.gauges.eligible, lane.gauges.held) == (1, 6, 4, 1)
     assert (totals.series, totals.bookmarked, totals.retired, totals.failing, totals.pending) == (6, 5, 1, 1, 1)
     assert totals.database_bytes > 0
     assert lane.seen_at is not None

@@ -21,7 +21,7 @@ SELECT l.site, (SELECT count(*) FROM lanes.series WHERE site = l.site) AS series
 -- name: hosts_below(name)
 -- The hosts that are followed under a domain, for whoever names that and means them.
 SELECT name FROM lanes.hosts h
-WHERE ends_with(h.name, '.' || :name) AND EXISTS (SELECT FROM lanes.series s WHERE s.host_id = h.id) ORDER BY name LIMIT 20;
+WHERE right(h.name, length(:name) + 1) = '.' || :name AND EXISTS (SELECT FROM lanes.series s WHERE s.host_id = h.id) ORDER BY name LIMIT 20;
 
 -- name: words()
 -- The owner's words in force, oldest first.
