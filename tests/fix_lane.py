@@ -94,22 +94,23 @@ class Owner:
             time.sleep(0.02)
         return rows[0]
 
-    def follow(self, url: str, *, robots: bool = False) -> str:
-        """The owner bookmarks a URL; returns the key of its Series.  Its origin is known to have no robots.txt, so that a Poll is one
-        request; with `robots` nothing is known, and its first Poll asks."""
+    def follow(self, url: str, *, robots: bool = False, site: Site = FEEDS) -> str:
+        """The owner bookmarks a URL of a Site; returns the key of its Series.  Its origin is known to have no robots.txt, so that a Poll
+        is one request; with `robots` nothing is known, and its first Poll asks."""
         host = urlsplit(url).hostname or ""
         key = f"series-{self.one('SELECT count(*) AS n FROM lanes.series').n + 1}"
         if not robots:
-            self._has_no_robots(origin_of(url), host)
-        (followed,) = self._verbs.follow([Wanted("feeds", url, host, key, rest=INITIAL)])
+            self._has_no_robots(origin_of(url), host, site.name)
+        wanted = Wanted(site.name, url, host, key, rest=INITIAL if site.many_hosts else None)
+        (followed,) = self._verbs.follow([wanted])
         return followed.series.key
 
-    def _has_no_robots(self, origin: str | None, host: str) -> None:
-        self.tell("INSERT INTO lanes.lanes (site) VALUES ('feeds') ON CONFLICT DO NOTHING")
+    def _has_no_robots(self, origin: str | None, host: str, site: str) -> None:
+        self.tell("INSERT INTO lanes.lanes (site) VALUES (%s) ON CONFLICT DO NOTHING", site)
         self.tell(
-            "INSERT INTO lanes.hosts (site, name, ready_at) VALUES ('feeds', %s, 'infinity') ON CONFLICT DO NOTHING",
-            host,
-        )
+            "INSERT INTO lanes.hosts (site, name, ready_at) VALUES (%s, %s, 'infinity') ON CONFLICT DO NOTHING",
+            site, host,
+        )  # fmt: skip
         self.tell(
             "INSERT INTO lanes.robots (origin, host_id, asked_at, again_at, status, text, read_at) "
             "SELECT %s, id, lanes.now(), lanes.now() + '10 years', 404, '', lanes.now() FROM lanes.hosts WHERE name = %s "
@@ -163,7 +164,7 @@ class Owner:
 
 
 class LaneAtWork(Owner):
-    """One Lane of `feeds` on one machine, and the rows it works on."""
+    """One Lane on one machine, of `feeds` unless another Site is given, and the rows it works on."""
 
     def __init__(
         self,
@@ -178,9 +179,10 @@ class LaneAtWork(Owner):
         memory_bound: int = MEMORY_BOUND,
     ) -> None:
         super().__init__(url)
+        self.site = site
         self.database = Database(url, application=machine)
         self._owner = FollowStore(self.database)
-        store = PollStore(self.database, site.name, machine)
+        store = PollStore(self.database, site.name, machine, many_hosts=site.many_hosts)
         store.enrol()
         self.http = Http(AGENT, Guard([str(ALLOWED)], resolver or net.resolver), limits=limits)
         poller = Poller(site, store, self.http, LEASE)
@@ -227,7 +229,7 @@ class LaneAtWork(Owner):
     @contextmanager
     def running(self) -> Iterator[None]:
         """The Lane's own loop, in a thread."""
-        bell = self.database.bell("lanes_feeds")
+        bell = self.database.bell(f"lanes_{self.site.name}")
         thread = threading.Thread(target=self.lane.run, args=(bell,), name="lane")
         thread.start()
         try:
