@@ -28,11 +28,11 @@ WHERE sent_at - back < coalesce(:until::timestamptz, 'infinity') AND place IS NO
 ORDER BY place, sent_at - back, claimed_at - back, token, hop;
 
 -- name: demands(place)
--- What robots.txt and the owner demand, in the order of the places of one kind: of the robots.txt only what it says now, of the owner's
--- words also those that have ended.
+-- What robots.txt and the owner demand, in the order of the places of one kind: of the robots.txt only what it says now, for
+-- as long as it is fresh, of the owner's words also those that have ended.
 SELECT place, kind, since, until, at_least::interval
 FROM (
-    SELECT 'host', h.name::text, 'crawl delay', r.crawl_delay_since, NULL::timestamptz, r.crawl_delay
+    SELECT 'host', h.name::text, 'crawl delay', r.crawl_delay_since, r.again_at, r.crawl_delay
     FROM lanes.robots r JOIN lanes.hosts h ON h.id = r.host_id WHERE r.crawl_delay IS NOT NULL
     UNION ALL
     SELECT CASE WHEN w.site IS NULL THEN 'host' ELSE 'site' END, coalesce(w.site, h.name), 'owner''s word', w.said_at, w.ended_at, w.at_least
