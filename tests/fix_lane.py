@@ -6,6 +6,7 @@ come back as values.  Politeness is asserted from `net.record`, never from rows 
 
 from __future__ import annotations
 
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -177,6 +178,7 @@ class LaneAtWork(Owner):
         site: Site = FEEDS,
         resolver: Resolver | None = None,
         memory_bound: int = MEMORY_BOUND,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         super().__init__(url)
         self.site = site
@@ -184,7 +186,7 @@ class LaneAtWork(Owner):
         self._owner = FollowStore(self.database)
         store = PollStore(self.database, site.name, machine, many_hosts=site.many_hosts)
         store.enrol()
-        self.http = Http(AGENT, Guard([str(ALLOWED)], resolver or net.resolver), limits=limits)
+        self.http = Http(AGENT, Guard([str(ALLOWED)], resolver or net.resolver), limits=limits, tls=tls)
         poller = Poller(site, store, self.http, LEASE)
         self.metrics = LaneMetrics(site.name, slots)
         self.lane = Lane(site, store, poller, self.metrics, slots=slots, memory_bound=memory_bound)
