@@ -73,7 +73,7 @@ def answers_after(
     The since of a failure is that of the first of its kind in a row.
     """
     mine = next((each for each in answers if each.series_id == series_id), None)
-    if mine is not None and mine.kind == kind and len(answers) < LAST_ANSWERS:
+    if mine is not None and mine.kind == kind and (len(answers) < LAST_ANSWERS or mine is answers[-1]):
         return answers
     since = None if kind is None else mine.since if mine is not None and mine.kind == kind else claimed_at
     others = tuple(each for each in answers if each.series_id != series_id)
