@@ -36,9 +36,9 @@ def heard(*reads: Read, before: Window | None = None, only_one: bool = False) ->
     return window
 
 
-def opened(at_minute: float = 0, refusals: int = 1, **more: datetime) -> Window:
+def opened(at_minute: float = 0, refusals: int = 1, good_sent_at: datetime | None = None) -> Window:
     """A window that opened at this minute, the last of so many in a row."""
-    return Window(refusals, at(-600), at(at_minute) + length(refusals), **more)
+    return Window(refusals, at(-600), at(at_minute) + length(refusals), good_sent_at=good_sent_at)
 
 
 # What opens it
