@@ -15,7 +15,16 @@ from importlib import import_module
 from io import TextIOWrapper
 
 from lanes.cli.parser import AWAY, FAILED, STOPPED, UNKNOWN, USAGE, NotMeant, parse
-from lanes.errors import BadUrl, DatabaseAway, LanesError, SettingsError, StoreError, UnknownSeries, UnknownSite
+from lanes.errors import (
+    BadUrl,
+    DatabaseAway,
+    LanesError,
+    SettingsError,
+    StoreError,
+    UnknownReader,
+    UnknownSeries,
+    UnknownSite,
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -50,7 +59,7 @@ def _code(error: LanesError) -> int:
     match error:
         case DatabaseAway():
             return AWAY
-        case UnknownSeries() | UnknownSite():
+        case UnknownReader() | UnknownSeries() | UnknownSite():
             return UNKNOWN
         case SettingsError() | BadUrl() | StoreError() | NotMeant():
             return USAGE

@@ -10,6 +10,7 @@ from lanes.cli.parser import DONE
 from lanes.cli.words import clean, counted, exactly, masked, print_json, print_table, relative, until
 from lanes.errors import UnknownSite
 from lanes.sites import SITES, Site, recognise
+from lanes.store.asking import Listed
 from lanes.store.owning import Slowed, Word
 
 
@@ -188,6 +189,7 @@ def revive(asked: Namespace) -> int:
     """Takes Series back."""
     with open_store() as store:
         found, missed, code = each_key("revive", asked.keys, store.owning.revive)
+        stand = {each.series.key: store.asking.one(each.series.key) for each in found}
     if asked.json:
         rows = (
             {"key": e.series.key, "retired": False, "changed": e.changed, "moved_to": e.moved_to, "copies": e.copies}
@@ -199,7 +201,7 @@ def revive(asked: Namespace) -> int:
         if not each.changed:
             print(f"{each.series.key} was not given up.")
             continue
-        print(f"{each.series.key} is back: due now, its counters at zero, its Readers told.")
+        print(f"{each.series.key} is back, its counters at zero, its Readers told: {_state(stand[each.series.key])}")
         if each.moved_to is not None:
             copies = counted(each.copies, "Bookmark")
             print(f"  Its move to {each.moved_to} is undone: {copies} copied there are gone again, and it stays away.")
@@ -210,11 +212,15 @@ def back(asked: Namespace) -> int:
     """Returns a Series to its old URL."""
     with open_store() as store:
         series, left = store.owning.back(word(asked.key))
-        retired = store.asking.one(series.key).standing.retired_at is not None
+        stands = store.asking.one(series.key)
+    retired = stands.standing.retired_at is not None
     if asked.json:
         print_json({"key": series.key, "url": masked(series.url), "stays_off": masked(left), "retired": retired})
         return DONE
     print(f"{series.key} is followed at {masked(series.url)} again, and stays off {masked(left)}.")
-    if retired:
-        print(f"  It is still given up: `lanes revive {series.key}` takes it back.")
+    print(f"  It is still given up: `lanes revive {series.key}` takes it back." if retired else f"  {_state(stands)}")
     return DONE
+
+
+def _state(series: Listed) -> str:
+    return f"{clean(series.why.reason)}{until(series.why.until, series.standing.now)}"
