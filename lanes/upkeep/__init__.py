@@ -117,7 +117,9 @@ class Upkeep:
         except Exception as cause:
             self._metrics.duty_failed(duty.name)
             if isinstance(cause, DatabaseAway):
-                self._turn.take()  # is it away for all, or did this duty alone wait too long for a row?
+                # Is it away for all, or did this duty alone wait too long for a row?
+                if not self._turn.take():
+                    raise DatabaseAway("another upkeep has taken over") from cause
                 log.warning("a duty of upkeep failed, the others go on duty=%s cause=%s", duty.name, cause)
             else:
                 log.exception("a bug ended a duty of upkeep, the others go on duty=%s", duty.name)

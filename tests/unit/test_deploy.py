@@ -62,6 +62,16 @@ def test_supervisord_runs_one_lane_for_each_registered_site() -> None:
     assert lanes == {f"lane-{site.name}": f"%(here)s/.venv/bin/lanes lane {site.name}" for site in SITES}
 
 
+def test_every_other_program_is_a_command_of_its_own_name() -> None:
+    others = {
+        name: program["command"].split()[1:] for name, program in programs().items() if not name.startswith("lane-")
+    }
+    assert {name: words[0] for name, words in others.items()} == {
+        name: name for name in ("postgres", "migrate", "upkeep")
+    }
+    assert {words[0] for words in others.values()} <= set(commands())
+
+
 def test_every_running_program_has_a_number_of_its_own() -> None:
     assert set(PROCESS_NUMBERS) == set(programs()) - ONCE
     assert len(set(PROCESS_NUMBERS.values())) == len(PROCESS_NUMBERS)
@@ -83,6 +93,11 @@ def test_a_lane_gets_longer_to_stop_than_a_fetch_may_take() -> None:
     assert [
         name for name, program in programs().items() if name.startswith("lane-") and int(program["stopwaitsecs"]) <= 60
     ] == []
+
+
+def test_upkeep_gets_longer_to_stop_than_a_row_may_keep_it_waiting() -> None:
+    """The store gives a lock 10 s."""
+    assert int(programs()["upkeep"]["stopwaitsecs"]) > 10
 
 
 def test_every_package_of_the_tree_is_shipped() -> None:
