@@ -191,7 +191,7 @@ def _owning(commands: Any) -> None:
         commands,
         "retire",
         run + "retire",
-        "give a Series up and tell its Readers; it is looked at once a week, and a good answer brings it back (`pause` does not)",
+        "give a Series up and tell its Readers; a good answer to its weekly look brings it back, unless it is paused",
         'lanes retire serial-example-org\nlanes retire --reason "its author ended it" serial-example-org',
         json=True,
     )

@@ -25,6 +25,9 @@ def incidents(asked: Namespace) -> int:
     if asked.json:
         print_json([incident_row(each) for each in found])
         return DONE
+    if not found:
+        print("No incidents.")
+        return DONE
     print_table(
         ("WHOSE", "WHERE", "KIND", "SINCE", "UNTIL", "SPARED", "EVIDENCE"),
         (
@@ -75,6 +78,9 @@ def notices(asked: Namespace) -> int:
         now = store.asking.now()
     if asked.json:
         print_json([{**_plain(each), "words": in_words(each)} for each in found])
+        return DONE
+    if not found:
+        print("No Notices.")
         return DONE
     print_table(
         ("TO", "KIND", "SERIES", "WORDS", "MADE", "DELIVERED"),
