@@ -116,10 +116,11 @@ class PollStore:
         self.robots = RobotsStore(database)
 
     def enrol(self, *, polling: bool = True) -> None:
-        """What a Lane does at its start: the Site has its row, the poll record its partitions, the clock is noted, and whoever waits
+        """What a Lane does at its start: the Site and the machine have their rows, the poll record its partitions, the clock is noted, and whoever waits
         because our own guard refused an address is looked at again.  `polling` False: the kill switch is set, and whoever explains says so.
         """
         with self._database.connection() as connection:
+            self.line.enrol(connection)
             _SQL.enrol(connection, site=self.site, switched_off=not polling)
             _SQL.judge_addresses_anew(connection, site=self.site, reason=NOT_PUBLIC)
             self._keep_house(connection)
