@@ -31,6 +31,10 @@ class LineStore:
     def __init__(self, database: Database, machine: str) -> None:
         self._database, self._machine = database, machine
 
+    def enrol(self, connection: Connection) -> None:
+        """The machine has its row."""
+        _SQL.enrol(connection, machine=self._machine)
+
     def shaken(self, at: datetime | None = None) -> None:
         """Notes that the database was away, or that the clock jumped before `at` (None: now): what fails next may be our own line."""
         with self._database.connection() as connection:
@@ -39,7 +43,6 @@ class LineStore:
     def judge(self) -> None:
         """An attempt ended without proof: asks another host, or finds the line down, or neither."""
         with self._database.transaction() as connection:
-            _SQL.enrol(connection, machine=self._machine)
             row = _SQL.machine(connection, machine=self._machine)
             verdict = judge(self._line(connection, row), row.now)
             match verdict:
@@ -58,7 +61,6 @@ class LineStore:
     def probed(self, *, proved: bool) -> None:
         """A Poll that was claimed as a probe ended, and proved the line or did not."""
         with self._database.transaction() as connection:
-            _SQL.enrol(connection, machine=self._machine)
             row = _SQL.machine(connection, machine=self._machine)
             verdict = probed(row.us_since, row.now, proved=proved, only_host=row.only_host)
             if verdict is not None:
