@@ -1,15 +1,20 @@
-"""When a Series is due and what stands in its way, in plain Python, written from DESIGN 4.2 alone and never from the SQL.
+"""When a Series is due, what stands in its way and whose turn it is, in plain Python, written from DESIGN 4.1 and 4.2 alone and never
+from the SQL.
 
-Owns the expectation that `lanes.due`, `lanes.due_at`, `lanes.gate` and the claim are held to.  Refuses to own: rows (`tests.rows`).
+Owns the expectation that `lanes.due`, `lanes.due_at`, `lanes.gate`, `lanes.is_held` and the claim are held to.  Refuses to own: rows
+(`tests.rows`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
 """Postgres' -infinity: never."""
+
+NEVER = datetime.max.replace(tzinfo=UTC)
+"""Postgres' infinity."""
 
 WEEK = timedelta(days=7)
 
@@ -117,6 +122,41 @@ def gate(series: SeriesFacts, host: HostFacts, lane: LaneFacts, now: datetime) -
         ("host in hand", host.busy_until),
     )
     return next((Stop(name, until) for name, until in waits if until is not None and until > now), None)
+
+
+def is_eligible(series: SeriesFacts) -> bool:
+    """Poll tier, with a URL and a Bookmark, not paused, finished or retired (DESIGN 2)."""
+    unpolled = series.paused or series.finished or series.retired
+    return series.poll_tier and series.has_url and series.bookmarks > 0 and not unpolled
+
+
+def is_held(series: SeriesFacts, host: HostFacts, lane: LaneFacts, now: datetime) -> bool:
+    """Kept from being polled by a pause, a refusal, a wait, a dead host or the owner's word; not by its mere turn."""
+    waits = (lane.refused_until, host.not_before, series.not_before)
+    return lane.paused or any(until is not None and until > now for until in waits)
+
+
+def place(series: SeriesFacts, now: datetime) -> tuple[int, datetime, int, datetime]:
+    """Where a due Series of a Site of one host stands in line, smallest first (DESIGN 4.1): pending, oldest request first; put back;
+    what has waited more than one further Rest, longest first; then most Bookmarks; then longest unchecked."""
+    liked, stamp = -series.bookmarks, series.latest_checked_at
+    if is_pending(series):
+        assert series.force_poll_at is not None
+        return 0, series.force_poll_at, liked, stamp
+    if series.retry_at is not None:
+        return 1, series.retry_at, liked, stamp
+    since = _due_since(series)
+    return 2, since if now - since > series.rest else NEVER, liked, stamp
+
+
+def _due_since(series: SeriesFacts) -> datetime:
+    """The instant at which it became due."""
+    if series.lease_until is not None:
+        return series.lease_until
+    since = later(series.latest_checked_at, WEEK)
+    if not series.retired and not series.finished:
+        since = min(since, due_at(replace(series, bookmarked_at=None, revived_at=None)))
+    return max(since, series.bookmarked_at or LONG_AGO, series.revived_at or LONG_AGO)
 
 
 def later(instant: datetime, duration: timedelta) -> datetime:

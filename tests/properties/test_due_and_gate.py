@@ -22,7 +22,7 @@ from lanes.store.polls import PollStore
 from lanes.store.pool import Database
 from tests import oracle
 from tests.oracle import LONG_AGO, HostFacts, LaneFacts, SeriesFacts
-from tests.rows import MINUTE, Rows, open_rows, take_all
+from tests.rows import MINUTE, Rows, open_rows, take, take_all
 
 NOW = datetime(2031, 5, 4, 12, tzinfo=UTC)
 MANY = settings(max_examples=6, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
@@ -72,7 +72,7 @@ class Dice:
             else self.random.choice((LONG_AGO, *(self.past() for _ in range(4)))),
             next_check_at=self.never_or(self.instant()) if poll_tier else None,
             poll_tier=poll_tier,
-            bookmarks=0 if self.seldom() else 2,
+            bookmarks=0 if self.seldom() else self.random.randint(1, 4),
             paused=self.seldom(),
             retired=self.seldom(),
             finished=self.seldom(),
@@ -191,6 +191,7 @@ def _series_row(n: int, row: Row) -> dict[str, object]:
         "lifecycle": "finished" if s.finished else "ongoing",
         "bookmarks": s.bookmarks,
         "bookmarked_at": _text(s.bookmarked_at),
+        "added_at": _text(NOW - timedelta(days=400)),
         "revived_at": _text(s.revived_at),
         "paused_at": _text(NOW) if s.paused else None,
         "retired_at": _text(NOW - 400 * MINUTE) if s.retired else None,
@@ -341,6 +342,61 @@ def test_the_claim_takes_exactly_what_is_due_and_no_gate_holds(
         if oracle.due(row.series, NOW) is not None and oracle.gate(row.series, hosts[n], lane, NOW) is None
     }
     assert _claim_everything(table, url, allowed, shared) == allowed
+
+
+@MANY
+@given(dice=_dice)
+def test_held_and_eligible_in_sql_are_the_oracles(table: Rows, dice: Dice) -> None:
+    random_rows, lane = dice.rows(), dice.lane()
+    _write(table, random_rows)
+    _set_lane(table, lane)
+    found = table(
+        "SELECT s.id, lanes.is_held(s, h, l, %s), lanes.is_eligible(s) FROM lanes.series s "
+        "JOIN lanes.hosts h ON h.id = s.queue_host_id JOIN lanes.lanes l ON l.site = s.site",
+        NOW,
+    )
+    for n, held, eligible in found:
+        row = random_rows[n - 1]
+        assert held is oracle.is_held(row.series, row.host, lane, NOW), row
+        assert eligible is oracle.is_eligible(row.series), row
+
+
+@settings(MANY, max_examples=2)
+@given(dice=_dice)
+def test_on_a_site_of_one_host_the_claim_takes_what_the_oracle_puts_first(table: Rows, url: str, dice: Dice) -> None:
+    """Every Series queues under one open host, has the registry's Rest, and each claim's spending is undone but for its lease."""
+    random_rows = [replace(row, stored_rest=False) for row in dice.rows()]
+    _write(table, random_rows)
+    _set_lane(table, LaneFacts())
+    table("UPDATE lanes.series SET host_id = 1, queue_host_id = 1")
+    facts = {n: _in_force(n, row, SITE_REST) for n, row in enumerate(random_rows, 1)}
+    due = [n for n, s in facts.items() if oracle.due(s, NOW) and not (s.not_before and s.not_before > NOW)]
+    expected = sorted(due, key=lambda n: (oracle.place(facts[n], NOW), n))
+    assert _claim_in_turn(table, url, len(expected) + 1) == expected
+
+
+def _claim_in_turn(table: Rows, url: str, most: int) -> list[int]:
+    database = Database(url, application="a test")
+    store = PollStore(database, "feeds", "here", many_hosts=False)
+    taken: list[int] = []
+    try:
+        for _ in range(most):
+            _stop_the_clock(table)
+            table("DELETE FROM lanes.addresses")
+            table("UPDATE lanes.lanes SET next_at = '-infinity', gap = '6 minutes'")
+            table(
+                "UPDATE lanes.hosts SET busy_until = '-infinity', busy_token = NULL, next_at = '-infinity', ready_at = '-infinity', "
+                "not_before = '-infinity', not_before_reason = NULL WHERE id = 1"
+            )
+            claim = take(store, SITE_REST)
+            if claim is None:
+                break
+            assert claim.gap == 6 * MINUTE
+            taken.append(claim.series_id)
+    finally:
+        database.close()
+        table("UPDATE lanes.lanes SET next_at = '-infinity', gap = NULL")
+    return taken
 
 
 def _claim_everything(table: Rows, url: str, allowed: set[int], shared: int) -> set[int]:
