@@ -234,7 +234,7 @@ def _failed(claim: Claim, around: Circumstances, host: HostPace, label: Label, f
         host,
         failures=failures,
         refusals=claim.refusals,
-        gone=failed.gone,
+        gone=failed.gone and not view.spared,
         forget=failed.reread,
         guid_alone=claim.guid_alone,
         hints=claim.hints,
