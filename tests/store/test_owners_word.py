@@ -226,3 +226,14 @@ def test_the_bell_of_its_lane_rings_when_a_word_is_undone(owner: OwnStore, rows:
     heard = list(rows.connection.notifies(timeout=10, stop_after=2))
     assert [each.channel for each in heard] == ["lanes_feeds", "lanes_feeds"]
     assert isinstance(store.claim(MINUTE, None, None), Claimed)
+
+
+def test_a_word_can_be_undone_right_after_the_clock_went_back(owner: OwnStore, rows: Rows, clock: Clock) -> None:
+    """CASES A13."""
+    rows.host("a.test")
+    owner.slow_host("feeds", "a.test", HOUR)
+    owner.block("feeds", "a.test")
+    clock.advance(-8 * HOUR)
+    assert owner.free_host("a.test").word == HOUR
+    assert owner.unblock("a.test").changed
+    assert owner.words() == ()

@@ -37,7 +37,7 @@ WHERE host_id IS NOT DISTINCT FROM :host_id AND site IS NOT DISTINCT FROM :site 
 
 -- name: end_slow_word(host_id, site)$
 -- The interval that ends; null: there was none.
-UPDATE lanes.words SET ended_at = lanes.now()
+UPDATE lanes.words SET ended_at = greatest(lanes.now(), said_at)
 WHERE host_id IS NOT DISTINCT FROM :host_id AND site IS NOT DISTINCT FROM :site AND at_least IS NOT NULL AND ended_at IS NULL
 RETURNING at_least::interval;
 
@@ -88,7 +88,7 @@ UPDATE lanes.hosts SET not_before = 'infinity', not_before_reason = :reason FROM
 -- What stands there instead: the longest wait that is still ahead of those that stood there before, that a Poll in hand at the block
 -- brought after it, or that a refusal laid; null: nothing.  No row: it was not blocked.
 WITH word AS (
-    UPDATE lanes.words SET ended_at = lanes.now() WHERE host_id = :host_id AND at_least IS NULL AND ended_at IS NULL
+    UPDATE lanes.words SET ended_at = greatest(lanes.now(), said_at) WHERE host_id = :host_id AND at_least IS NULL AND ended_at IS NULL
     RETURNING said_at, before_until, before_reason
 ), waits AS (
     SELECT before_until AS until, before_reason AS reason, 1 AS rank FROM word
