@@ -116,8 +116,9 @@ class PollStore:
         self.robots = RobotsStore(database)
 
     def enrol(self, *, polling: bool = True) -> None:
-        """What a Lane does at its start: the Site and the machine have their rows, the poll record its partitions, the clock is noted, and whoever waits
-        because our own guard refused an address is looked at again.  `polling` False: the kill switch is set, and whoever explains says so.
+        """What a Lane does at its start: Site and machine have their rows, the poll record its partitions, the clock is noted, and
+        whoever waits because our own guard refused an address is looked at again.  `polling` False: the kill switch is set, and whoever
+        explains says so.
         """
         with self._database.connection() as connection:
             self.line.enrol(connection)
