@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from uuid import uuid4
 
@@ -11,8 +12,13 @@ import pytest
 
 from lanes.cli import main
 from lanes.core.audit import Kind, Report
-from tests.poll_record import PollRecord, at, counted
-from tests.rows import Rows
+from lanes.core.robots import Robots
+from lanes.store.polls import PollStore
+from lanes.store.pool import Database
+from lanes.store.robots import RobotsStore
+from tests.fix_database import Clock
+from tests.poll_record import NOON, PollRecord, at, counted
+from tests.rows import DAY, HOUR, Rows
 
 
 def test_an_empty_record_is_clean(record: PollRecord) -> None:
@@ -213,6 +219,64 @@ def test_a_crawl_delay_that_is_over_binds_nobody(record: PollRecord, rows: Rows)
     record.write(0)
     record.write(1)
     assert record.audit().clean
+
+
+def test_a_crawl_delay_binds_while_its_origin_is_fresh(record: PollRecord, rows: Rows) -> None:
+    """Of a host that moved to https the old origin is asked no more."""
+    record.read_robots(rows.host("one.example"), "http://one.example", 60, since=-86400)
+    record.write(-20)
+    record.write(-10)
+    record.write(0)
+    assert counted(record.audit()) == {Kind.CRAWL_DELAY: 1}
+
+
+def test_a_crawl_delay_that_was_out_of_force_binds_from_when_it_is_back(
+    record: PollRecord, rows: Rows, database: Database, clock: Clock
+) -> None:
+    """Its origin was not fresh when another of its host was read, and is read again with the same delay."""
+    rows.host("one.example")
+    robots, minute, now = RobotsStore(database), timedelta(seconds=60), clock.now()
+    old, new = (Robots(f"{scheme}://one.example", now, now + HOUR, 200, "", now) for scheme in ("http", "https"))
+    robots.keep(replace(old, crawl_delay=minute, crawl_delay_since=now), "one.example", now)
+    clock.advance(2 * HOUR)
+    robots.keep(replace(new, asked_at=clock.now(), again_at=clock.now() + DAY), "one.example", clock.now())
+    after = (clock.now() - NOON).total_seconds() + 10
+    for sent in (after, after + 10):
+        record.write(sent)
+    clock.advance(HOUR)
+    again = replace(old, asked_at=clock.now(), again_at=clock.now() + DAY)
+    robots.keep(replace(again, crawl_delay=minute, crawl_delay_since=now), "one.example", clock.now())
+    assert record.audit().clean
+    for sent in (after + 3600, after + 3610):
+        record.write(sent)
+    assert counted(record.audit()) == {Kind.CRAWL_DELAY: 1}
+
+
+def test_a_wait_that_was_given_back_binds_nobody(record: PollRecord) -> None:
+    """The death of a host that was our own line's: it is asked again before its hour is over."""
+    given = {"changed": '{"failures": [2, 3], "given back": [false, true]}', "host_wait_until": at(3600)}
+    record.write(0, outcome="failed", **given)
+    record.write(60)
+    assert record.audit().clean
+    record.write(100, outcome="asked to wait", **given)
+    record.write(160)
+    assert counted(record.audit()) == {Kind.RETRY_AFTER: 1}
+
+
+def test_a_gap_that_grows_counts_from_the_last_request(
+    record: PollRecord, rows: Rows, database: Database, clock: Clock
+) -> None:
+    """The claim after a Series was removed keeps the wider Gap that is then in its record."""
+    lane = PollStore(database, "serial", "here", many_hosts=False)
+    lane.enrol()
+    lane.set_gap(timedelta(seconds=2))
+    asked_at = rows.one(
+        "UPDATE lanes.lanes SET next_at = lanes.now() + gap WHERE site = 'serial' RETURNING next_at - gap"
+    )
+    lane.set_gap(GAP)
+    assert rows.one("SELECT next_at FROM lanes.lanes WHERE site = 'serial'") == asked_at + GAP
+    lane.set_gap(timedelta(seconds=3))
+    assert rows.one("SELECT next_at FROM lanes.lanes WHERE site = 'serial'") == asked_at + GAP
 
 
 def test_a_word_that_has_ended_still_binds_the_time_in_which_it_held(record: PollRecord, rows: Rows) -> None:

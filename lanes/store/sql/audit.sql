@@ -7,12 +7,13 @@
 -- stopped, or the owner spoke of it; a request counts for the Site whose host it went to.
 -- Instants from before a clock that went back are shifted as the stored pace was; their Polls had ended by then, whatever latest_seen
 -- missed.  A Poll whose end was before its claim was in hand meanwhile: its instants are of two clocks.
+-- What a failure laid on its host and was given back binds nobody, for it may have been lifted since.
 WITH clock AS MATERIALIZED (
     SELECT lanes.shifted() AS total, (SELECT at FROM lanes.clock_shifts ORDER BY id DESC LIMIT 1) AS shifted_at
 )
 SELECT place, p.host, series_id, machine, token::text, claimed_at - back, sent_at - back,
        least(ended_at - back, CASE WHEN back > '0' THEN shifted_at END), outcome, host_pace, lane_gap,
-       host_wait_until - back, lane_wait_until - back, series_wait_until - back
+       CASE WHEN NOT (outcome = 'failed' AND changed ? 'given back') THEN host_wait_until - back END, lane_wait_until - back, series_wait_until - back
 FROM clock CROSS JOIN lanes.polls p
      LEFT JOIN (SELECT name, site FROM lanes.hosts) h ON :place::text = 'site' AND h.name = p.host,
      LATERAL (SELECT CASE :place::text

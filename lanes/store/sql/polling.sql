@@ -124,8 +124,10 @@ SELECT lanes.make_partitions();
 SELECT count(*) FROM lanes.series s WHERE s.site = :site AND lanes.is_eligible(s);
 
 -- name: set_gap(site, gap)!
--- The effective Gap in force from now on.
-UPDATE lanes.lanes SET gap = :gap WHERE site = :site AND gap IS DISTINCT FROM :gap;
+-- The effective Gap in force from now on; one that grew counts from the last request, which spent the smaller one.
+UPDATE lanes.lanes l SET gap = :gap,
+    next_at = l.next_at + greatest(greatest(:gap::interval, l.owner_gap) - lanes.gap_of(l), interval '0')
+WHERE l.site = :site AND l.gap IS DISTINCT FROM :gap::interval;
 
 -- name: gauges(site, machine, rest)^
 -- The row-derived gauges of a Lane, computed per pass and never per scrape.

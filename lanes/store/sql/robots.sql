@@ -10,14 +10,18 @@ FROM lanes.robots WHERE origin = :origin;
 SELECT id FROM lanes.hosts WHERE name = :host FOR NO KEY UPDATE;
 
 -- name: keep(host_id, origin, asked_at, again_at, status, text, read_at, crawl_delay, crawl_delay_since, unanswered_since)!
--- Remembers it; a worker that comes late with an older answer changes nothing.
+-- Remembers it; a worker that comes late with an older answer changes nothing.  A delay that was out of force, because another origin of
+-- the host was read while this one was not fresh, is in force from now.
 INSERT INTO lanes.robots AS r (
     origin, host_id, asked_at, again_at, status, text, read_at, crawl_delay, crawl_delay_since, unanswered_since)
 VALUES (:origin, :host_id, :asked_at, :again_at, :status, :text, :read_at, :crawl_delay, :crawl_delay_since, :unanswered_since)
 ON CONFLICT (origin) DO UPDATE SET
     host_id = EXCLUDED.host_id, asked_at = EXCLUDED.asked_at, again_at = EXCLUDED.again_at, status = EXCLUDED.status,
     text = EXCLUDED.text, read_at = EXCLUDED.read_at, crawl_delay = EXCLUDED.crawl_delay,
-    crawl_delay_since = EXCLUDED.crawl_delay_since, unanswered_since = EXCLUDED.unanswered_since
+    crawl_delay_since = CASE
+        WHEN EXCLUDED.crawl_delay > coalesce((SELECT crawl_delay FROM lanes.hosts WHERE id = EXCLUDED.host_id), '0') THEN lanes.now()
+        ELSE EXCLUDED.crawl_delay_since END,
+    unanswered_since = EXCLUDED.unanswered_since
 WHERE r.asked_at <= EXCLUDED.asked_at;
 
 -- name: bring_in_force(host_id, sent_at)!
