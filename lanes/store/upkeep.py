@@ -156,7 +156,7 @@ class UpkeepStore:
             )
 
     def tell_of_end(self, trouble: Trouble) -> int:
-        """Owes each Reader who was told of it, and follows a Series there still, one Notice that it is over.  How many were."""
+        """Owes each Reader who was told of it, and still follows what it was about, one Notice that it is over.  How many were."""
         with self._database.connection() as connection:
             told: int = _SQL.tell_of_end(
                 connection,

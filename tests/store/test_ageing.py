@@ -26,7 +26,12 @@ class Trouble:
     def series(self, host_id: int, *readers: str, **facts: Any) -> int:
         """A Series that answered well an hour before now."""
         now = self.rows.now()
-        plain = {"bookmarks": 0, "added_at": now - DAY, "good_at": now - HOUR, "latest_checked_at": now - HOUR}
+        plain: dict[str, Any] = {
+            "bookmarks": 0,
+            "added_at": now - DAY,
+            "good_at": now - HOUR,
+            "latest_checked_at": now - HOUR,
+        }
         series_id = self.rows.series(host_id, **plain | facts)
         for reader in readers:
             self.rows.bookmark(series_id, reader)
@@ -143,16 +148,20 @@ def test_who_bookmarks_after_the_readers_were_told_is_not_told(trouble: Trouble)
 
 def test_the_end_is_told_to_those_who_were_told_and_to_nobody_else(trouble: Trouble) -> None:
     host = trouble.rows.host()
-    series = [trouble.series(host, "ann"), trouble.series(host, "bob")]
+    series = [trouble.series(host, "ann", key="ill"), trouble.series(host, "bob")]
+    well = trouble.series(host, "ann", "bob", key="well")
     incident = trouble.incident(host)
     trouble.clock.advance(3 * DAY)
+    trouble.answers_well(well)
     trouble.upkeep()
     trouble.rows.bookmark(series[1], "late")
     trouble.ends(incident)
     trouble.answers_well(*series)
     trouble.upkeep()
     assert trouble.told("back again") == [("ann", "back again"), ("bob", "back again")]
-    assert trouble.notice("back again", "ann").event == notices.incident_over(incident)
+    told = trouble.notice("back again", "ann")
+    assert told.event == notices.incident_over(incident)
+    assert [each["key"] for each in told.body["series"]] == ["ill"]
 
 
 def test_an_incident_that_ends_before_its_third_day_is_nobodys_news(trouble: Trouble) -> None:
@@ -175,7 +184,7 @@ def test_two_of_three_feeds_dead_for_sixty_days_retire_the_third_lives_on_and_th
     """CASES A16."""
     host = trouble.rows.host(failing="404")
     dead = [trouble.series(host, "ann", "bob"), trouble.series(host, "ann")]
-    alive = trouble.series(host, "carl")
+    alive = trouble.series(host, "ann", "carl")
     incident = trouble.incident(host)
     trouble.rows("UPDATE lanes.series SET spared_by = %s WHERE id = ANY (%s)", incident, dead)
     since = trouble.rows.now().isoformat()

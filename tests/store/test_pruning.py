@@ -185,7 +185,7 @@ def test_the_owners_word_and_a_running_wait_keep_a_host(
     rows: Rows, upkeep: UpkeepStore, clock: Clock, facts: dict[str, Any]
 ) -> None:
     """And so does having been asked lately: the target of somebody's redirect has a pace to be kept."""
-    ahead = {
+    ahead: dict[str, Any] = {
         name: rows.now() + value if isinstance(value, timedelta) and name != "owner_pace" else value
         for name, value in facts.items()
     }

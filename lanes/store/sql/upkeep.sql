@@ -40,7 +40,7 @@ WHERE i.ended_at IS NOT NULL AND i.over_told_at IS NULL AND i.told_at IS NOT NUL
 ORDER BY i.id;
 
 -- name: tell_of_end(incident_id, event_told, kind, event, body, most_named)!
--- Each Reader who was told of it and still follows a Series there that was not given up meanwhile.
+-- Each Reader who was told of it, for those of the Series it was about that they still follow and that were not given up meanwhile.
 WITH marked AS (
     UPDATE lanes.incidents SET over_told_at = lanes.now() WHERE id = :incident_id AND over_told_at IS NULL RETURNING *
 ), named AS (
@@ -49,6 +49,8 @@ WITH marked AS (
     JOIN lanes.notices told ON told.event = :event_told AND told.reader_id IS NOT NULL
     JOIN lanes.bookmarks b ON b.reader_id = told.reader_id AND NOT b.muted
     JOIN lanes.series s ON s.id = b.series_id AND s.retired_at IS NULL AND s.site = m.site AND s.host_id = coalesce(m.host_id, s.host_id)
+        AND ((told.body ->> 'count')::integer > :most_named  -- then it did not name them all
+             OR told.body -> 'series' @> jsonb_build_array(jsonb_build_object('key', s.key)))
 )
 INSERT INTO lanes.notices (reader_id, series_id, kind, event, body, made_at)
 SELECT reader_id, CASE WHEN count(*) = 1 THEN min(id) END, :kind, :event,
