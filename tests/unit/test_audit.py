@@ -2,64 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from itertools import pairwise
-from typing import Any
 
 import pytest
 
 from lanes.core import audit
-from lanes.core.audit import Demand, Kind, Offence, Place, Request, offences
-
-NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-SECOND = timedelta(seconds=1)
-
-
-def at(seconds: float) -> datetime:
-    return NOON + timedelta(seconds=seconds)
-
-
-def request(
-    sent: float, took: float = 0.1, *, token: str | None = None, place: str = "one.example", **given: Any
-) -> Request:
-    """A request to one host whose interval is a second, of a Poll of its own that was claimed when it was sent."""
-    whole: dict[str, Any] = {
-        "place": place, "host": "one.example", "series_id": 7, "machine": "attic", "token": token or f"poll at {sent}",
-        "claimed_at": at(sent), "sent_at": at(sent), "ended_at": at(sent + took), "outcome": "unchanged", "host_pace": SECOND,
-    }  # fmt: skip
-    return Request(**whole | given)
-
-
-def kinds(place: Place, *requests: Request, demands: Iterable[Demand] = ()) -> list[Kind]:
-    return [offence.kind for offence in offences(place, requests, demands)]
-
-
-def only(place: Place, *requests: Request, demands: Iterable[Demand] = ()) -> Offence:
-    (offence,) = offences(place, requests, demands)
-    return offence
-
-
-def refused(sent: float, until: float, took: float = 0.1, **given: Any) -> Request:
-    """A refused read that opened a window of its host."""
-    return request(sent, took, outcome="refused", **{"host_wait_until": at(until)} | given)
-
-
-def crawl_delay(seconds: float, since: float = 0, place: str = "one.example") -> Demand:
-    return Demand(place, Kind.CRAWL_DELAY, at(since), None, timedelta(seconds=seconds))
-
-
-def slowed(seconds: float, since: float = 0, until: float | None = None, place: str = "one.example") -> Demand:
-    """The owner's word that slows."""
-    ends = None if until is None else at(until)
-    return Demand(place, Kind.OWNERS_WORD, at(since), ends, timedelta(seconds=seconds))
-
-
-def blocked(since: float = 0, until: float | None = None, place: str = "one.example") -> Demand:
-    """The owner's word that nobody is to be asked."""
-    return Demand(place, Kind.OWNERS_WORD, at(since), None if until is None else at(until), None)
-
+from lanes.core.audit import Kind, Place, offences
+from tests.requests_sent import SECOND, at, blocked, crawl_delay, kinds, of_site, only, refused, request
 
 # Spacing at a host
 
@@ -203,10 +154,6 @@ def test_a_wait_of_a_series_binds_that_series_and_not_its_host() -> None:
 # The Gap of a Site
 
 
-def of_site(sent: float, gap: float | None = 10, **given: Any) -> Request:
-    return request(sent, place="serial", lane_gap=None if gap is None else timedelta(seconds=gap), **given)
-
-
 def test_two_starts_of_one_site_closer_than_its_gap_are_named() -> None:
     offence = only(Place.SITE, of_site(0), of_site(9.9, host="img.one.example", machine="cellar"))
     assert (offence.kind, offence.place, offence.machine) == (Kind.GAP, "serial", "cellar")
@@ -226,45 +173,6 @@ def test_a_request_of_a_site_without_a_gap_comes_as_soon_as_it_likes() -> None:
 
 def test_the_hops_of_one_poll_keep_the_gap_too() -> None:
     assert kinds(Place.SITE, of_site(0, token="chain"), of_site(1, token="chain", claimed_at=at(0))) == [Kind.GAP]
-
-
-# What robots.txt demands
-
-
-def test_two_starts_at_a_host_closer_than_its_crawl_delay_are_named() -> None:
-    """CASES B8."""
-    offence = only(Place.HOST, request(10), request(12.4), demands=[crawl_delay(2.5)])
-    assert (offence.kind, offence.place, offence.needed) == (Kind.CRAWL_DELAY, "one.example", timedelta(seconds=2.5))
-    assert kinds(Place.HOST, request(10), request(12.5), demands=[crawl_delay(2.5)]) == []
-
-
-def test_a_request_that_was_claimed_before_the_crawl_delay_was_known_is_not_bound_by_it() -> None:
-    unaware = request(12, claimed_at=at(10.9))
-    assert kinds(Place.HOST, request(10), unaware, demands=[crawl_delay(60, since=11)]) == []
-    assert kinds(Place.HOST, request(10), replace(unaware, claimed_at=at(12)), demands=[crawl_delay(60, since=11)]) == [
-        Kind.CRAWL_DELAY
-    ]
-
-
-def test_a_claim_that_began_while_the_demand_was_being_written_is_not_bound_by_it() -> None:
-    assert kinds(Place.HOST, request(10), request(11.09), demands=[crawl_delay(60, since=11)]) == []
-    assert kinds(Place.HOST, request(10), request(11.1), demands=[crawl_delay(60, since=11)]) == [Kind.CRAWL_DELAY]
-
-
-def test_of_several_origins_each_crawl_delay_binds_their_host() -> None:
-    both = [crawl_delay(2), crawl_delay(5)]
-    assert kinds(Place.HOST, request(10), request(13), demands=both) == [Kind.CRAWL_DELAY]
-    assert kinds(Place.HOST, request(10), request(11), demands=both) == [Kind.CRAWL_DELAY] * 2
-    assert kinds(Place.HOST, request(10), request(15), demands=both) == []
-
-
-def test_each_demand_finds_its_own_place_among_many() -> None:
-    """Of demands and requests both in the order of their places, none is read twice."""
-    requests = [request(10.0 + n, place=place) for place in ("b.example", "d.example") for n in range(2)]
-    for place, expected in (("a.example", 0), ("b.example", 1), ("c.example", 0), ("d.example", 1), ("e.example", 0)):
-        assert len(kinds(Place.HOST, *requests, demands=[crawl_delay(2, place=place)])) == expected
-    everywhere = [crawl_delay(2, place=f"{letter}.example") for letter in "abbcde"]
-    assert len(kinds(Place.HOST, *requests, demands=everywhere)) == 3
 
 
 # Refusal windows
@@ -336,45 +244,6 @@ def test_a_doubled_window_binds_to_its_own_end() -> None:
     probe = refused(900, until=2700)
     assert kinds(Place.HOST, refused(0, until=900), probe, request(2699)) == [Kind.REFUSAL]
     assert kinds(Place.HOST, refused(0, until=900), probe, request(2700)) == []
-
-
-# The owner's word
-
-
-def test_two_starts_closer_than_the_owner_said_are_named() -> None:
-    offence = only(Place.HOST, request(10), request(3609), demands=[slowed(3600)])
-    assert (offence.kind, offence.place, offence.needed) == (Kind.OWNERS_WORD, "one.example", timedelta(hours=1))
-    assert kinds(Place.HOST, request(10), request(3610), demands=[slowed(3600)]) == []
-
-
-def test_the_owner_may_speak_of_a_site() -> None:
-    told = [slowed(60, place="serial")]
-    assert kinds(Place.SITE, of_site(10), of_site(69), demands=told) == [Kind.OWNERS_WORD]
-    assert kinds(Place.SITE, of_site(10), of_site(70), demands=told) == []
-
-
-def test_a_word_binds_the_time_in_which_it_held_and_no_other() -> None:
-    held = [slowed(60, since=100, until=200)]
-    requests = [request(sent) for sent in (90, 95, 150, 155, 200, 205)]
-    assert [offence.later_at for offence in offences(Place.HOST, requests, held)] == [at(150), at(155)]
-    assert kinds(Place.HOST, request(90), request(101, claimed_at=at(99)), demands=held) == []
-    assert kinds(Place.HOST, request(190), request(200, claimed_at=at(199)), demands=held) == []
-
-
-def test_a_request_to_a_blocked_host_is_named_without_an_end() -> None:
-    offence = only(Place.HOST, request(5), demands=[blocked()])
-    assert (offence.kind, offence.earlier_at, offence.needed) == (Kind.OWNERS_WORD, at(0), None)
-    assert str(offence) == (
-        "owner's word: one.example: asked sooner than the owner had said: 5.000 s from 2026-03-01T12:00:00+00:00 "
-        "to 2026-03-01T12:00:05+00:00, and none was allowed (Series 7, machine attic)"
-    )
-
-
-def test_a_block_binds_from_when_it_was_said_until_it_ended() -> None:
-    said = [blocked(since=10, until=100)]
-    assert kinds(Place.HOST, request(9), request(11, claimed_at=at(9.9)), request(100), demands=said) == []
-    offence = only(Place.HOST, request(99), demands=said)
-    assert (offence.kind, offence.needed) == (Kind.OWNERS_WORD, timedelta(seconds=90))
 
 
 # All together
