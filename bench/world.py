@@ -15,6 +15,13 @@ def follow_all(url: str, hosts: int, feeds: int, port: int) -> None:
             """,
             {"hosts": hosts},
         )
+        connection.execute(
+            """
+            INSERT INTO lanes.robots (origin, host_id, asked_at, again_at, status, text, read_at)
+            SELECT 'http://' || name || ':' || %(port)s, id, lanes.now(), lanes.now() + '1 year', 404, '', lanes.now() FROM lanes.hosts
+            """,
+            {"port": str(port)},
+        )
         _follow(connection, feeds, f"'http://' || h.name || ':{port}/' || n")
 
 
