@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from lanes.core.answer import Answer, Response
+from lanes.core.blame import Answered
 from lanes.core.chapters import Document, Item, Reading, distinct, guids_lie
-from lanes.core.claim import Claim, Trigger
+from lanes.core.circumstances import Circumstances, Known
+from lanes.core.claim import Claim, Memory, Trigger
+from lanes.core.consequences import Consequence
 from lanes.core.outcome import Judgement, body_hash, judge, wants_reading
 from lanes.core.pace import HostPace
-from lanes.core.circumstances import Circumstances, Known
 from lanes.core.settlement import Settlement, decide
 
 STAMP = datetime(2031, 5, 4, 12, tzinfo=UTC)
@@ -89,3 +92,38 @@ def settled(
     plain: dict[str, Any] = {"now": ANSWERED, "chance": 0.5, "site_rest": None, "host": claim.pace}
     circumstances = Circumstances(**(plain | around))
     return decide(claim, judged(answer, reading, claim, circumstances.now), before or Known(), circumstances)
+
+
+NOT_MODIFIED = replace(a_response(304), conditional=True)
+"""An answer to a Series' own validators."""
+
+C = TypeVar("C", bound=Consequence)
+
+
+def a_quiet_claim(**facts: Any) -> Claim:
+    """The claim of a Series whose host remembers that it answered well: one more good answer says nothing new."""
+    return a_claim(**({"answers": (Answered(1),)} | facts))
+
+
+def remembering(**facts: Any) -> Claim:
+    """A quiet claim with this in its `Memory`."""
+    return a_quiet_claim(memory=Memory(**facts))
+
+
+def followed(
+    answer: Answer,
+    claim: Claim | None = None,
+    reading: Reading | None = None,
+    before: Known | None = None,
+    **around: Any,
+) -> tuple[Consequence, ...]:
+    """What else follows from an answer; unless told otherwise its document has two Chapters, and both are known."""
+    two = an_item("1", -2), an_item("2", -1)
+    reading, before = reading or a_document(*two), before or known(*two)
+    return settled(answer, reading, claim or a_quiet_claim(), before, **around).consequences
+
+
+def only(kind: type[C], found: tuple[Consequence, ...]) -> C:
+    """The one consequence of this kind."""
+    (one,) = (each for each in found if isinstance(each, kind))
+    return one

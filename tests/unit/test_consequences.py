@@ -1,78 +1,53 @@
-"""What else follows from a Poll: moves, revival, distrust, windows, what is learnt and buried (DESIGN 4.3, 4.4, 5.3, 5.4)."""
+"""What else follows from a Poll for its Series: moves, revival, distrust (DESIGN 4.3, 4.4, 6)."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
-from lanes.core.answer import Answer, Forbidden, NoResponse, Response, Resume, Trouble
+from lanes.core.answer import Answer, NoResponse, Response, Trouble
 from lanes.core.blame import Answered
-from lanes.core.chapters import Document, NotRecognised
-from lanes.core.circumstances import Circumstances, Known
-from lanes.core.claim import Claim, Memory, Moving, Unavailable, Validators
+from lanes.core.chapters import NotRecognised
+from lanes.core.circumstances import Known
+from lanes.core.claim import Memory, Moving, Validators
 from lanes.core.consequences import (
     Adopt,
-    Bury,
     Consequence,
     Distrust,
-    Forbid,
     Gather,
-    Heed,
-    Learn,
     Remember,
     Retire,
     Revive,
 )
-from lanes.core.outcome import Disallowed, Judgement, Label, body_hash, url_hash
-from lanes.core.pace import HOST_CEILING, HOST_DEFAULT, HostPace, RefusedPace, Signal
-from lanes.core.refusal import Read
-from lanes.core.settlement import decide
-from tests.answers import ANSWERED, STAMP, URL, a_claim, a_document, a_response, an_item, known, settled
+from lanes.core.outcome import Label, body_hash
+from tests.answers import (
+    ANSWERED,
+    NOT_MODIFIED,
+    STAMP,
+    URL,
+    a_claim,
+    a_document,
+    a_quiet_claim,
+    a_response,
+    an_item,
+    followed,
+    known,
+    only,
+    remembering,
+    settled,
+)
 
 THERE, ELSEWHERE = "https://there.test/feed", "https://elsewhere.test/feed"
-DAY, HOUR, MOMENT = timedelta(hours=24), timedelta(hours=1), timedelta(microseconds=1)
-SENT = STAMP + timedelta(seconds=1)
+DAY = timedelta(hours=24)
 ONE, TWO = an_item("1", -2), an_item("2", -1)
-NOT_MODIFIED = replace(a_response(304), conditional=True)
-AMONG = (Answered(1),)
-"""The Series' last answer was good: one more of the kind says nothing new about its host."""
-
-C = TypeVar("C", bound=Consequence)
-
-
-def a_quiet_claim(**facts: Any) -> Claim:
-    """Of a Series whose host has nothing new to say about it."""
-    return a_claim(**({"answers": AMONG} | facts))
-
-
-def remembering(**facts: Any) -> Claim:
-    return a_quiet_claim(memory=Memory(**facts))
 
 
 def led(to: str = THERE, answer: Response | None = None) -> Response:
     """A good answer, or another, at the end of a chain of permanent redirects."""
     return replace(answer or a_response(200), url=to, permanent=True)
-
-
-def followed(
-    answer: Answer,
-    claim: Claim | None = None,
-    document: Document | NotRecognised | None = None,
-    before: Known | None = None,
-    **around: Any,
-) -> tuple[Consequence, ...]:
-    if document is None:
-        document = a_document(TWO, ONE)
-    return settled(answer, document, claim or a_quiet_claim(), before or known(ONE, TWO), **around).consequences
-
-
-def only(kind: type[C], found: tuple[Consequence, ...]) -> C:
-    """The one consequence of this kind."""
-    (one,) = (each for each in found if isinstance(each, kind))
-    return one
 
 
 # Nothing, mostly
@@ -219,6 +194,13 @@ def test_what_is_retired_says_nothing_about_its_host() -> None:
     assert followed(a_response(404), claim) == ()
 
 
+def test_no_good_answer_retires_anything() -> None:
+    """CASES A6: a 200 after a 410 is good news however old the 410 is."""
+    when = STAMP - 90 * DAY
+    claim = a_quiet_claim(failures=40, failing_since=when, memory=Memory(gone_at=when))
+    assert not any(isinstance(each, Retire) for each in followed(a_response(200), claim))
+
+
 # Validators
 
 
@@ -294,168 +276,3 @@ def test_the_interval_of_a_server_whose_tag_never_matches_grows_all_the_same() -
     claim = a_quiet_claim(validators=Validators('"a"', None, URL), body_hash=body_hash(b"the same"))
     settlement = settled(a_response(200, b"the same", etag='"a"'), None, claim)
     assert (settlement.label, settlement.rest) == (Label.UNCHANGED, timedelta(minutes=12))
-
-
-# Refusals
-
-
-@pytest.mark.parametrize("status", [401, 402, 403, 451])
-def test_a_refused_read_is_heeded_by_the_instant_at_which_it_was_sent(status: int) -> None:
-    """CASES B3, A11"""
-    heed = only(Heed, followed(a_response(status), sent_at=SENT))
-    assert heed.read == Read(True, url_hash(URL), SENT)
-
-
-def test_a_refused_read_says_nothing_else() -> None:
-    """A refusal is no failure: it is nobody's answer by which a Site is judged."""
-    assert [type(each) for each in followed(a_response(403), a_claim(), sent_at=SENT)] == [Heed]
-    assert followed(a_response(403), a_claim()) == ()
-
-
-def test_a_challenge_is_heeded_as_any_refusal() -> None:
-    """CASES D2"""
-    assert only(Heed, followed(a_response(202, b"", x_amzn_waf_action="challenge"), sent_at=SENT)).read.refused
-
-
-def test_a_good_read_is_heeded_where_there_is_a_refusal_on_record_and_nowhere_else() -> None:
-    for answer in (NOT_MODIFIED, a_response(200)):
-        heed = only(Heed, followed(answer, remembering(refusing=True), sent_at=SENT))
-        assert heed.read == Read(False, url_hash(URL), SENT)
-        assert followed(answer, remembering(refusing=True)) == ()
-        assert followed(answer, sent_at=SENT) == ()
-
-
-@pytest.mark.parametrize(
-    "answer", [a_response(404), a_response(429), a_response(503), a_response(502), NoResponse(Trouble.TIMEOUT, "late")]
-)
-def test_what_is_neither_refused_nor_good_is_not_heeded(answer: Answer) -> None:
-    found = followed(answer, remembering(refusing=True), sent_at=SENT)
-    assert not any(isinstance(each, Heed) for each in found)
-
-
-def test_a_good_weekly_look_answers_a_refusal_too() -> None:
-    found = followed(NOT_MODIFIED, a_claim(memory=Memory(retired=True, refusing=True)), sent_at=SENT)
-    assert {type(each) for each in found} == {Heed, Revive}
-
-
-def test_where_a_window_opens_the_interval_in_force_is_learnt() -> None:
-    claim = a_quiet_claim(host_pace=timedelta(seconds=7))
-    assert only(Heed, followed(a_response(403), claim, sent_at=SENT)).learnt == RefusedPace(
-        timedelta(seconds=7), ANSWERED
-    )
-
-
-@pytest.mark.parametrize("headers", [{}, {"retry_after": "60"}], ids=["without Retry-After", "with"])
-def test_a_429_teaches_the_interval_that_was_in_force(headers: dict[str, str]) -> None:
-    """CASES B3"""
-    answer = replace(a_response(429), headers={name.replace("_", "-"): value for name, value in headers.items()})
-    claim = a_quiet_claim(host_pace=timedelta(seconds=7))
-    assert followed(answer, claim) == (Learn(RefusedPace(timedelta(seconds=7), ANSWERED)),)
-
-
-def test_a_second_429_is_learnt_as_the_second() -> None:
-    before = HostPace(refused=RefusedPace(timedelta(seconds=40), ANSWERED - HOUR))
-    assert only(Learn, followed(a_response(429), a_quiet_claim(), host=before)).refused.times == 2
-
-
-def test_a_named_hosts_refusal_under_the_default_interval_is_remembered_too() -> None:
-    before = HostPace(refused=RefusedPace(HOST_DEFAULT / 2, ANSWERED - HOUR))
-    named = followed(a_response(429), a_quiet_claim(), host=before, host_floor=HOST_DEFAULT / 4)
-    assert only(Learn, named).refused.times == 2
-    assert only(Learn, followed(a_response(429), a_quiet_claim(), host=before)).refused.times == 1
-
-
-def test_a_503_teaches_no_interval() -> None:
-    """It is no complaint about ours, from however many URLs it comes."""
-    earlier = Unavailable(url_hash(ELSEWHERE), ANSWERED - timedelta(minutes=1))
-    assert followed(a_response(503, retry_after="60"), a_quiet_claim(unavailable=earlier)) == ()
-    assert followed(a_response(503), a_quiet_claim(unavailable=earlier)) == ()
-
-
-# The guard and robots.txt
-
-
-def test_an_address_that_is_not_public_is_told_once() -> None:
-    forbid = only(Forbid, followed(Forbidden(URL, "10.0.0.1")))
-    assert "10.0.0.1" in forbid.detail
-
-
-def test_what_robots_txt_disallows_is_told_and_looked_at_again_after_a_day() -> None:
-    judged = Judgement(Disallowed("robots.txt disallows it"), Signal.SILENT)
-    around = Circumstances(now=ANSWERED, chance=0.5, site_rest=None, host=HostPace())
-    settlement = decide(a_claim(failures=3), judged, Known(), around)
-    assert settlement.consequences == (Forbid("robots.txt disallows it"),)
-    assert (settlement.label, settlement.failures, settlement.good) == (Label.DISALLOWED, 3, False)
-    assert settlement.series_wait is not None
-    assert settlement.series_wait.until == ANSWERED + DAY
-
-
-# Death
-
-
-def at_the_ceiling(backoffs: int) -> HostPace:
-    return HostPace(HOST_CEILING, None, backoffs)
-
-
-def test_a_third_backoff_at_the_ceiling_buries_the_host_which_is_asked_once_an_hour() -> None:
-    claim = a_quiet_claim(answers=(Answered(1, "5xx", STAMP),))
-    assert followed(a_response(502), claim, host=at_the_ceiling(1)) == ()
-    settlement = settled(a_response(502), None, claim, host=at_the_ceiling(2))
-    assert settlement.consequences == (Bury(True),)
-    assert settlement.host_wait is not None
-    assert settlement.host_wait.until == ANSWERED + HOUR
-    assert settled(a_response(502), None, claim, host=at_the_ceiling(1)).host_wait is None
-
-
-def test_a_dead_host_that_still_does_not_answer_is_buried_once_and_waits_again() -> None:
-    claim = a_quiet_claim(answers=(Answered(1, "timeout", STAMP),), memory=Memory(dead=True))
-    settlement = settled(NoResponse(Trouble.TIMEOUT, "silent"), None, claim, host=at_the_ceiling(3))
-    assert settlement.consequences == ()
-    assert settlement.host_wait is not None
-    assert settlement.host_wait.until == ANSWERED + HOUR
-
-
-def test_a_dead_host_that_answers_lives() -> None:
-    settlement = settled(NOT_MODIFIED, None, remembering(dead=True), host=at_the_ceiling(5))
-    assert settlement.consequences == (Bury(False),)
-    assert settlement.host_wait is None
-
-
-def test_a_refusal_neither_buries_nor_wakes_a_host() -> None:
-    assert followed(a_response(403), remembering(dead=True), host=at_the_ceiling(3)) == ()
-    assert settled(a_response(403), None, remembering(dead=True), host=at_the_ceiling(3)).host_wait is None
-
-
-# The host's last answers
-
-
-def test_a_poll_that_went_on_in_the_middle_of_a_chain_says_nothing_about_the_host_it_queued_at() -> None:
-    others = tuple(Answered(n, "404", STAMP) for n in (2, 3))
-    claim = a_claim(answers=others, resume=Resume(THERE, 2, permanent=True))
-    assert followed(a_response(404), claim) == ()
-    assert followed(NOT_MODIFIED, claim) == ()
-
-
-def test_a_failure_is_remembered_with_the_instant_of_its_claim() -> None:
-    assert followed(a_response(404)) == (Remember((Answered(1, "404", STAMP),)),)
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        a_response(403),
-        a_response(429),
-        a_response(503, retry_after="60"),
-        Forbidden(URL, "10.0.0.1"),
-    ],
-    ids=["refused", "asked to wait", "unavailable", "forbidden"],
-)
-def test_only_a_good_answer_or_a_failure_is_an_answer_by_which_a_site_is_judged(answer: Answer) -> None:
-    assert not any(isinstance(each, Remember) for each in followed(answer, a_claim()))
-
-
-def test_no_good_answer_retires_anything() -> None:
-    """CASES A6: a 200 after a 410 is good news however old the 410 is."""
-    when = STAMP - 90 * DAY
-    claim = a_quiet_claim(failures=40, failing_since=when, memory=Memory(gone_at=when))
-    assert not any(isinstance(each, Retire) for each in followed(a_response(200), claim))
