@@ -19,11 +19,13 @@ ALTER TABLE lanes.hosts
     ADD COLUMN failing text;
 
 -- spared_by: the incident that spares the Series its failures.  stays_off: the target of a move that the owner took back.
+-- retired_by_owner: no good answer revives it, only the owner does.
 ALTER TABLE lanes.series
     ADD COLUMN refused_since timestamptz,
     ADD COLUMN failure_kind text,
     ADD COLUMN spared_by bigint,
     ADD COLUMN stays_off text,
+    ADD COLUMN retired_by_owner boolean NOT NULL DEFAULT false,
     ADD COLUMN distrusted_reason text,
     ADD CONSTRAINT distrust_has_a_reason CHECK (num_nulls(distrusted_at, distrusted_reason) IN (0, 2));
 CREATE INDEX series_refused ON lanes.series (refused_since) WHERE refused_since IS NOT NULL;

@@ -191,7 +191,7 @@ def _owning(commands: Any) -> None:
         commands,
         "retire",
         run + "retire",
-        "give a Series up and tell its Readers; a good answer to its weekly look brings it back, unless it is paused",
+        "give a Series up and tell its Readers; it stays given up until you `revive` it",
         'lanes retire serial-example-org\nlanes retire --reason "its author ended it" serial-example-org',
         json=True,
     )

@@ -10,8 +10,9 @@ from lanes.store.asking import AskStore
 from lanes.store.owning import NoWayBack, OwnStore
 from lanes.store.polls import PollStore
 from lanes.store.pool import Database
-from tests.answers import a_response
-from tests.rows import DAY, HOUR, MINUTE, NEVER, Rows, settle, take
+from tests.answers import a_response, an_item
+from tests.fix_database import Clock
+from tests.rows import DAY, HOUR, MINUTE, NEVER, Rows, settle, settle_read, take
 
 
 @pytest.fixture
@@ -57,6 +58,20 @@ def test_a_series_given_up_by_hand_is_told_with_its_reason_to_whoever_has_not_mu
     why = asking.one("moss").why
     assert why.reason == "retired (its author ended it), with a weekly look left"
     assert why.until == rows.the_series(series).latest_checked_at + 7 * DAY
+
+
+@pytest.mark.parametrize(("by_owner", "lives"), [(True, False), (False, True)])
+def test_a_good_weekly_look_revives_what_failed_and_not_what_its_owner_gave_up(
+    owner: OwnStore, rows: Rows, store: PollStore, clock: Clock, by_owner: bool, lives: bool
+) -> None:
+    series = rows.series(key="moss", latest_checked_at=rows.now() - DAY)
+    owner.retire("moss", "enough")
+    rows.set_series(series, retired_by_owner=by_owner)
+    clock.advance(7 * DAY)
+    claim = take(store)
+    assert claim is not None
+    settle_read(store, claim, an_item("One"))
+    assert (rows.the_series(series).retired_at is None) == lives
 
 
 def test_a_poll_that_was_put_back_is_not_carried_out_once_its_series_is_given_up(

@@ -21,9 +21,9 @@ UPDATE lanes.hosts SET answers = (
 WHERE id = :host_id;
 
 -- name: revive(series_id, led_to)$
--- Lives again, unless a chain of permanent redirects led to another Series; whether it does.
+-- Lives again, unless the owner gave it up, or a chain of permanent redirects led to another Series; whether it does.
 UPDATE lanes.series s SET retired_at = NULL, retired_reason = NULL, revived_at = lanes.now(), gone_at = NULL
-WHERE s.id = :series_id AND NOT EXISTS (
+WHERE s.id = :series_id AND NOT s.retired_by_owner AND NOT EXISTS (
     SELECT FROM lanes.series o WHERE o.site = s.site AND md5(o.url) = md5(:led_to::text) AND o.id <> s.id)
 RETURNING s.id;
 

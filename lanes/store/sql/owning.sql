@@ -140,7 +140,7 @@ SELECT key FROM lanes.series WHERE site = :site AND md5(url) = md5(:url);
 
 -- name: retire(series_id, reason)$
 -- Gives a Series up; when.  A Poll that was put back is not carried out any more.
-UPDATE lanes.series SET retired_at = lanes.now(), retired_reason = :reason, spared_by = NULL, queue_host_id = host_id,
+UPDATE lanes.series SET retired_at = lanes.now(), retired_reason = :reason, retired_by_owner = true, spared_by = NULL, queue_host_id = host_id,
     retry_at = NULL, retry_reason = NULL, retry_address = NULL, resume = NULL, resume_until = NULL
 WHERE id = :series_id RETURNING retired_at;
 
@@ -154,7 +154,7 @@ WHERE id = :host_id AND answers <> '[]';
 -- name: revive(series_id, stays_off)$
 -- Takes a Series back as if it had never failed, to be looked at now; when.
 UPDATE lanes.series SET
-    retired_at = NULL, retired_reason = NULL, revived_at = lanes.now(), stays_off = coalesce(:stays_off, stays_off),
+    retired_at = NULL, retired_reason = NULL, retired_by_owner = false, revived_at = lanes.now(), stays_off = coalesce(:stays_off, stays_off),
     failures = 0, failing_since = NULL, failure = NULL, failure_kind = NULL, refusals = 0, refused_since = NULL, gone_at = NULL,
     spared_by = NULL, abandoned = 0, moving_to = NULL, moving_since = NULL, moving_polls = 0,
     next_check_at = CASE WHEN tier = 'poll' THEN lanes.now() END,
