@@ -340,6 +340,51 @@ def test_the_series_that_is_asked_goes_before_its_rest_and_before_all_others(
     assert rows("SELECT * FROM lanes.incidents") == []
 
 
+def test_after_the_database_was_away_nobody_is_asked(rows: Rows, store: PollStore, line: LineStore) -> None:
+    """CASES A2."""
+    rows.series()
+    poll(store, replace(a_response(304), conditional=True))
+    line.shaken()
+    for _ in range(2):
+        assert rows.one("SELECT us_since FROM lanes.machines") is None
+        rows.series()
+        poll(store, SILENT)
+        line.judge()
+    assert rows("SELECT us_since IS NOT NULL AS us, asked_at FROM lanes.machines") == [(True, None)]
+
+
+def test_a_series_in_hand_that_answered_lately_is_waited_for(rows: Rows, store: PollStore, line: LineStore) -> None:
+    asked = rows.series()
+    poll(store, replace(a_response(304), conditional=True))
+    due(rows, asked)
+    assert take(store) is not None
+    for _ in range(4):
+        rows.series()
+        poll(store, SILENT)
+        line.judge()
+    assert rows("SELECT us_since, asked_at FROM lanes.machines") == [(None, None)]
+
+
+def test_a_site_that_seemed_to_fail_did_not(rows: Rows, store: PollStore, line: LineStore) -> None:
+    """CASES A1: one incident "us"."""
+    host = rows.host()
+    for _ in range(3):
+        series = rows.series(host)
+        due(rows, series)
+        poll(store, SILENT)
+    assert [row.whose for row in rows("SELECT whose FROM lanes.incidents")] == ["site"]
+    rows.series()
+    poll(store, SILENT)
+    line.judge()
+    assert [row.whose for row in rows("SELECT whose FROM lanes.incidents")] == ["us"]
+    row = rows.the_host(host)
+    assert (row.failing, row.answers, row.pace) == (None, [], timedelta(seconds=1))
+    assert rows("SELECT * FROM lanes.series WHERE spared_by IS NOT NULL OR failures > 0") == []
+    assert rows.one("SELECT max(next_check_at - latest_checked_at) FROM lanes.series") == 2 * MINUTE
+    assert [row.kind for row in rows("SELECT kind FROM lanes.notices")] == ["incident"]
+    assert rows.late_hints() == []
+
+
 def test_after_the_clock_went_back_the_old_record_says_nothing(
     rows: Rows, store: PollStore, line: LineStore, clock: Clock
 ) -> None:

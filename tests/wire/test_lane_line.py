@@ -261,3 +261,39 @@ def test_an_answer_that_says_no_proves_the_line(net: Smallnet, lane: LaneAtWork)
     pass_when_open(lane, keys)
     assert {lane.series(key).failures for key in keys} == {1}
     assert lane.all("SELECT * FROM lanes.machines WHERE us_since IS NOT NULL OR asked_at IS NOT NULL") == []
+
+
+def test_a_clock_that_goes_back_while_it_is_us_silences_nobody(net: Smallnet, lane: LaneAtWork) -> None:
+    """CASES A13."""
+    lane.move_to(lane.now() + 8 * HOUR)
+    keys = named(net, lane, 3)
+    cut_off(net)
+    pass_when_open(lane, keys)
+    assert us_since(lane) is not None
+    lane.tell("SELECT lanes.see_clock()")
+    lane.tell("UPDATE lanes.clock SET test_offset = test_offset - interval '8 hours'")
+    before = len(lane.polls())
+    lane.run_once()
+    lane.move_to(lane.now() + 3 * MINUTE)
+    lane.run_once()
+    assert len(lane.polls()) > before, "the probes go on"
+    assert_nobody_is_blamed(lane, keys)
+    net.resolver.heal()
+    lane.move_to(lane.now() + 2 * MINUTE)
+    lane.run_once()
+    pass_when_open(lane, keys)
+    assert us_since(lane) is None
+    assert {lane.series(key).good_at > lane.now() - HOUR for key in keys} == {True}
+    assert [(row.whose, row.ended_at is None) for row in incidents(lane)] == [("us", False)]
+
+
+def test_a_database_that_was_away_puts_the_line_in_doubt(net: Smallnet, lane: LaneAtWork) -> None:
+    named(net, lane, 1)
+    with lane.running():
+        lane.wait_for("SELECT 1 FROM lanes.lanes WHERE seen_at IS NOT NULL")
+        ended = lane.all(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND application_name ~ '^machine-1'"
+        )
+        assert ended
+        lane.wait_for("SELECT 1 FROM lanes.machines WHERE machine = 'machine-1' AND shaken_at IS NOT NULL")

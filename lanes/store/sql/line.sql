@@ -18,7 +18,8 @@ ORDER BY claimed_at DESC LIMIT 1;
 -- name: unproved(machine, since, most)
 -- Its attempts without proof, newest first.
 SELECT claimed_at, series_id, host, detail,
-       (changed ?| ARRAY['failures', 'host pace', 'host backoffs']) AND NOT changed ? 'given back' AS charged
+       (changed ? 'failures' AND NOT changed ? 'given back')
+       OR (changed ?| ARRAY['host pace', 'host backoffs'] AND NOT changed ? 'interval given back') AS charged
 FROM lanes.polls
 WHERE machine = :machine AND NOT proof AND claimed_at > :since AND claimed_at <= lanes.now() AND shifted = (SELECT lanes.shifted())
 ORDER BY claimed_at DESC LIMIT :most;

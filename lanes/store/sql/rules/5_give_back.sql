@@ -7,8 +7,8 @@
 --     machine's came in between: as that left them.  Schedule: due after one Rest again.  A Series that such a charge retired comes back,
 --     and its Notice goes unless it was delivered.
 --   * p_hosts: the hosts' intervals and backoffs as well; a host that died of them lives, and the wait that its death laid is lifted.
---   * Only what still is as the charge left it is touched: whatever anybody wrote since stands.  A record that was given back says so
---     ("given back": [false, true]) and never counts again, so a second call does nothing.
+--   * Only what still is as the charge left it is touched: whatever anybody wrote since stands.  A record whose charge was given back
+--     says so ("given back", "interval given back": [false, true]) and never counts again, so a second call does nothing.
 --   * Locks: hosts by id, then Series by id.  A caller inside a settle holds the host that all p_series live on, and passes p_hosts false.
 CREATE FUNCTION lanes.give_back(p_series bigint[], p_since timestamptz[], p_machine text, p_hosts boolean) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
@@ -27,8 +27,10 @@ BEGIN
         PERFORM lanes.give_back_hosts(v_hosts, p_series, p_since, p_machine);
     END IF;
     UPDATE lanes.polls p SET changed = p.changed || '{"given back": [false, true]}'
+        || CASE WHEN p_hosts THEN '{"interval given back": [false, true]}'::jsonb ELSE '{}' END
     FROM lanes.charges(p_series, p_since, p_machine) c
-    WHERE p.claimed_at = c.claimed_at AND p.token = c.token AND p.hop = c.hop AND NOT c.given_back;
+    WHERE p.claimed_at = c.claimed_at AND p.token = c.token AND p.hop = c.hop
+      AND NOT (p.changed ?& ARRAY['given back', 'interval given back']);
     UPDATE lanes.hosts h SET ready_at = least(h.ready_at, lanes.ready_at(h)) WHERE h.id = ANY (v_hosts);
     RETURN v_given;
 END $$;
@@ -40,9 +42,9 @@ CREATE FUNCTION lanes.rose(changed jsonb, what text) RETURNS boolean LANGUAGE sq
 -- The records that charged these Series, or their hosts by them.  after_all orders them truly, whatever the clock did in between.
 CREATE FUNCTION lanes.charges(p_series bigint[], p_since timestamptz[], p_machine text) RETURNS TABLE (
     series_id bigint, claimed_at timestamptz, token uuid, hop smallint, host text, host_wait_until timestamptz, changed jsonb,
-    given_back boolean, after_all timestamptz
+    after_all timestamptz
 ) LANGUAGE sql STABLE AS $$
-    SELECT p.series_id, p.claimed_at, p.token, p.hop, p.host, p.host_wait_until, p.changed, p.changed ? 'given back', p.claimed_at + p.shifted
+    SELECT p.series_id, p.claimed_at, p.token, p.hop, p.host, p.host_wait_until, p.changed, p.claimed_at + p.shifted
     FROM unnest(p_series, p_since) AS u (id, since) JOIN lanes.polls p ON p.series_id = u.id AND p.claimed_at >= u.since
     WHERE (p_machine IS NULL OR (p.machine = p_machine AND NOT p.proof AND p.shifted = (SELECT lanes.shifted())))
       AND (lanes.rose(p.changed, 'failures') OR lanes.rose(p.changed, 'host pace') OR lanes.rose(p.changed, 'host backoffs'))
@@ -65,7 +67,7 @@ BEGIN
         SELECT o.series_id, min(o.claimed_at) AS since,
                (array_agg(o.changed -> 'failures' ->> 0 ORDER BY o.after_all))[1]::integer AS before,
                (array_agg(o.changed -> 'failures' ->> 1 ORDER BY o.after_all DESC))[1]::integer AS after,
-               (array_agg(o.given_back ORDER BY o.after_all DESC))[1] AS given_back,
+               (array_agg(o.changed ? 'given back' ORDER BY o.after_all DESC))[1] AS given_back,
                bool_or(o.changed ? 'retired') AS retired
         FROM ours o LEFT JOIN others x USING (series_id)
         WHERE coalesce(o.after_all > x.after_all, true)
@@ -119,7 +121,7 @@ BEGIN
                (array_agg(o.changed -> 'host pace' ->> 1 ORDER BY o.after_all DESC) FILTER (WHERE o.changed ? 'host pace'))[1]::float8 AS pace_left,
                (array_agg(o.changed -> 'host backoffs' ->> 0 ORDER BY o.after_all) FILTER (WHERE o.changed ? 'host backoffs'))[1]::integer AS backoffs,
                (array_agg(o.changed -> 'host backoffs' ->> 1 ORDER BY o.after_all DESC) FILTER (WHERE o.changed ? 'host backoffs'))[1]::integer AS backoffs_left,
-               (array_agg(o.given_back ORDER BY o.after_all DESC))[1] AS given_back,
+               (array_agg(o.changed ? 'interval given back' ORDER BY o.after_all DESC))[1] AS given_back,
                array_agg(o.host_wait_until) AS waits
         FROM ours o LEFT JOIN others x ON x.id = o.id
         WHERE coalesce(o.after_all > x.after_all, true)
