@@ -170,9 +170,11 @@ DELETE FROM lanes.addresses WHERE address IN (
 
 -- name: note_unused(after, most)$
 -- Walks the hosts by id: since when no Series, bookmarked or not, has pointed to each.  Returns where to go on; null: at the end.
+-- Values and not EXISTS: of two EXISTS a hash of all Series would be made for each page.
 WITH page AS (
     SELECT id, unused_since,
-           EXISTS (SELECT FROM lanes.series s WHERE s.host_id = h.id) OR EXISTS (SELECT FROM lanes.series s WHERE s.queue_host_id = h.id) AS used
+           coalesce((SELECT s.id FROM lanes.series s WHERE s.host_id = h.id LIMIT 1),
+                    (SELECT s.id FROM lanes.series s WHERE s.queue_host_id = h.id LIMIT 1)) IS NOT NULL AS used
     FROM lanes.hosts h WHERE id > :after ORDER BY id LIMIT :most
 ), held AS (
     SELECT id FROM lanes.hosts WHERE id IN (SELECT id FROM page WHERE used = (unused_since IS NOT NULL))
