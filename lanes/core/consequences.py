@@ -163,8 +163,10 @@ def of_pace(claim: Claim, judged: Judgement, host: HostPace, around: Circumstanc
             found.append(Forbid(detail))
         case _:
             pass
-    if pace.is_dead(host) != claim.memory.dead:
-        found.append(Bury(pace.is_dead(host)))
+    # The claim remembers of its own host whether it is dead; where a hop led elsewhere, only the answering host's pace tells.
+    dead, was_dead = pace.is_dead(host), pace.is_dead(around.host)
+    if dead != was_dead or dead != claim.memory.dead:
+        found.append(Bury(dead))
     return tuple(found)
 
 
