@@ -1,0 +1,30 @@
+"""Refusals by a host that is only ever reached through another's redirects: its window opens there, and ends there."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from tests.fix_lane import LaneAtWork
+from tests.smallnet import Smallnet, redirect, status
+
+PATHS = ("/a", "/b")
+
+
+def test_good_reads_by_way_of_a_redirect_end_the_window_of_the_host_that_refused(
+    net: Smallnet, lane: LaneAtWork
+) -> None:
+    """DESIGN 5.4: on the many-host Site the window is that of the host that refused, whoever led there."""
+    one, two = net.host("127.1.0.5", "one.test"), net.host("127.1.0.6", "two.test")
+    for path in PATHS:
+        one.script(path, redirect(two.url(path), 302))
+        two.feed(path, ["One"])
+        two.script(path, status(403))
+    keys = [lane.follow(one.url(path)) for path in PATHS]
+    assert [lane.poll(key).outcome for key in keys] == ["refused", "refused"]
+    assert lane.host("two.test").refused_until is not None
+    for path in PATHS:
+        two.unscript(path)
+    lane.move_to(lane.now() + timedelta(hours=2))
+    assert [lane.poll(key).outcome for key in keys] == ["new", "new"]
+    assert lane.host("two.test").refused_until is None
+    assert lane.all("SELECT id FROM lanes.incidents WHERE ended_at IS NULL") == []
