@@ -63,7 +63,11 @@ BEGIN
             SELECT s.id, s.turn, s.force_poll_at, s.retry_at, s.bookmarks, s.latest_checked_at,
                    greatest(lanes.due_at(s, p_rest), s.added_at) AS due_at, lanes.rest_of(s, p_rest) AS rest
             FROM lanes.series s
-            WHERE s.queue_host_id = p_host AND s.claimable_at <= t AND lanes.due(s, p_rest, t) IS NOT NULL
+            WHERE s.queue_host_id = p_host AND s.claimable_at <= t
+                -- Cheaply first: what rests is neither of these, and most do.
+                AND (s.turn < 2 OR s.lease_until IS NOT NULL
+                     OR lanes.later(s.latest_checked_at, least(coalesce(s.rest, p_rest), '168 hours')) <= t)
+                AND lanes.due(s, p_rest, t) IS NOT NULL
         ) x
         ORDER BY turn,
             CASE turn WHEN 0 THEN force_poll_at WHEN 1 THEN retry_at ELSE CASE WHEN due_at < t - rest THEN due_at END END NULLS LAST,
