@@ -13,7 +13,7 @@ from typing import Any, assert_never
 
 from psycopg.types.json import Jsonb
 
-from lanes.core import notices, refusal
+from lanes.core import notices, pace, refusal
 from lanes.core.blame import Answered, SiteFails, SiteHeals
 from lanes.core.claim import Claim
 from lanes.core.consequences import (
@@ -33,6 +33,7 @@ from lanes.core.consequences import (
     Spare,
 )
 from lanes.core.notices import Kind
+from lanes.core.pace import RefusedPace
 from lanes.core.refusal import Window
 from lanes.store.pool import Connection, named_sql
 
@@ -112,11 +113,16 @@ def _of_host(connection: Connection, claim: Claim, place: Place, consequence: Of
         case Heed():
             _heed(connection, claim, place, consequence, now)
         case Learn(refused=refused):
-            _SQL.learn(connection, host_id=place.answered_by, **asdict(refused))
+            _learn(connection, place, refused)
         case Bury(dead=dead):
             _SQL.bury(connection, host_id=place.answered_by, dead=dead)
         case _:
             assert_never(consequence)
+
+
+def _learn(connection: Connection, place: Place, refused: RefusedPace) -> None:
+    floor = pace.remembered(refused, refused.at)
+    _SQL.learn(connection, host_id=place.answered_by, floor=floor, **asdict(refused))
 
 
 def _tell_readers(connection: Connection, claim: Claim, kind: Kind, event: str, body: dict[str, object]) -> None:
@@ -188,7 +194,7 @@ def _heed(connection: Connection, claim: Claim, place: Place, heed: Heed, now: d
         )
         _SQL.refusing(connection, **incident, since=after.since, evidence=Jsonb({"series": claim.series_id}))
         if before.until is None:
-            _SQL.learn(connection, host_id=place.answered_by, **asdict(heed.learnt))
+            _learn(connection, place, heed.learnt)
     elif before.until is not None and after.until is None:
         ended = _SQL.refused_no_more(connection, **incident)
         if ended is not None:

@@ -13,7 +13,7 @@ from itertools import pairwise
 import pytest
 
 from tests.fix_lane import LaneAtWork, MakeLane
-from tests.smallnet import Request, Smallnet, Step, redirect, status
+from tests.smallnet import AS_USUAL, Request, Smallnet, Step, redirect, status
 from tests.wire.comics import Seen, comics, open_at, process, titles_of
 
 SLACK = 0.05
@@ -220,6 +220,17 @@ def test_a_host_that_refuses_whatever_comes_within_a_minute_teaches_its_interval
     assert lane.run_once() == 1
     assert lane.outcomes(keys[0])[-1] == "refused"
     assert lane.series(keys[0]).failures == 0
+
+
+def test_a_host_that_names_its_wait_teaches_its_interval_all_the_same(net: Smallnet, lane: LaneAtWork) -> None:
+    """CASES B3's kind: 1.25 times the interval at which it refused, and no healthy answer brings it below that."""
+    host = net.host("127.1.0.5")
+    host.feed("/0", ["One"])
+    host.script("/0", [status(429, retry_after=60), AS_USUAL])
+    key = lane.follow(host.url("/0"))
+    for _ in range(3):
+        lane.poll(key)
+        assert lane.host("127.1.0.5").pace.total_seconds() == pytest.approx(1.25, abs=0.001)
 
 
 def open_host(lane: LaneAtWork) -> None:

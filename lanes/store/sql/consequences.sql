@@ -140,9 +140,9 @@ RETURNING id, started_at;
 -- The end of what the owner was told of, and of that alone.
 SELECT lanes.tell_owner(:kind, :event, :body) FROM lanes.notices WHERE reader_id IS NULL AND event = :told_event;
 
--- name: learn(host_id, pace, at, times)!
--- The interval at which a host refused us.
-UPDATE lanes.hosts SET refused_pace = :pace, refused_pace_at = :at, refused_paces = :times WHERE id = :host_id;
+-- name: learn(host_id, pace, at, times, floor)!
+-- The interval at which a host refused us, and its own floor from now on: answers only narrow, so it must be above that already.
+UPDATE lanes.hosts SET refused_pace = :pace, refused_pace_at = :at, refused_paces = :times, pace = greatest(pace, :floor) WHERE id = :host_id;
 
 -- name: bury(host_id, dead)!
 -- A host that answers no more, or again.
