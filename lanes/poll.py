@@ -65,13 +65,15 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A host that a Poll entered: when its buckets were spent, its interval with all lower bounds, and the Gap of its Site, if any."""
+    """A host that a Poll entered: when its buckets were spent, its interval with all lower bounds, the Gap of its Site, if any, and
+    whether it has a refused read, or a window, on its record."""
 
     host_id: int
     pace: HostPace
     spent_at: datetime
     interval: timedelta
     gap: timedelta | None
+    refusing: bool
 
 
 class Hand:
@@ -83,7 +85,8 @@ class Hand:
         self._store, self._claim, self._asked = store, claim, asked
         self._stop = stop or threading.Event()
         self._lease_until = claim.claimed_at + lease
-        self._entered = {claim.host: Visit(claim.host_id, claim.pace, claim.claimed_at, claim.host_pace, claim.gap)}
+        own = Visit(claim.host_id, claim.pace, claim.claimed_at, claim.host_pace, claim.gap, claim.memory.refusing)
+        self._entered = {claim.host: own}
         self._where = claim.host
         self._sent: list[Sent] = []
         self._paces: list[timedelta] = []
@@ -106,7 +109,9 @@ class Hand:
         entered = self._store.enter(host, self._claim, self._lease_until)
         if entered.wait is not None:
             return Wait(entered.wait, entered.reason)
-        self._entered[host] = Visit(entered.host_id, entered.pace, asked_at, entered.interval, entered.gap)
+        self._entered[host] = Visit(
+            entered.host_id, entered.pace, asked_at, entered.interval, entered.gap, entered.refusing
+        )
         self._where = host
         return Go(entered.address)
 
@@ -139,6 +144,10 @@ class Hand:
     def pace(self) -> HostPace:
         """The pace of the host where the Poll is."""
         return self._entered[self._where].pace
+
+    def is_refusing(self) -> bool:
+        """Whether the host where the Poll is has refused us lately, or the claim's Lane has."""
+        return self._entered[self._where].refusing or self._claim.memory.refusing
 
     def trail(self, answer: Answer | None) -> Trail:
         """`answer` None: Postgres went away in mid fetch; what was sent until then goes into the record all the same."""
@@ -270,6 +279,7 @@ class Poller:
             chance=self._chance(),
             site_rest=None if self._site.many_hosts else self._site.rest,
             host=hand.pace(),
+            refusing=hand.is_refusing(),
             host_floor=self._site.host_floors.get(hand.where, HOST_DEFAULT),
             latency=answer.latency if isinstance(answer, Response) else None,
             unconditional=isinstance(answer, Response) and not answer.conditional,

@@ -31,8 +31,8 @@ class Known:
 @dataclass(frozen=True, slots=True)
 class Circumstances:
     """`now`, a random number 0 to 1, the registry's Rest (None on `feeds`), the pace of the host that answered and the floor to which
-    it may narrow, the answer's latency, whether the question carried no validators, and when its last request was sent (None: none
-    was)."""
+    it may narrow, the answer's latency, whether the question carried no validators, when its last request was sent (None: none
+    was), and whether the host that answered, or the Lane, has a refused read or a window on its record."""
 
     now: datetime
     chance: float
@@ -42,3 +42,4 @@ class Circumstances:
     unconditional: bool = False
     sent_at: datetime | None = None
     host_floor: timedelta = HOST_DEFAULT
+    refusing: bool = False

@@ -128,7 +128,7 @@ def site_view(claim: Claim, kind: str | None) -> SiteView:
 def of_good(claim: Claim, judged: Judgement, known: Known, around: Circumstances) -> tuple[Consequence, ...]:
     """After a good answer, in the order in which they are written."""
     found = [*_of_site(claim, site_view(claim, None))]
-    if claim.memory.refusing and around.sent_at is not None:
+    if (around.refusing or claim.memory.refusing) and around.sent_at is not None:
         found.append(_heed(claim, around, around.sent_at, refused=False))
     if claim.memory.retired:
         found.append(Revive(judged.moved_to))

@@ -78,7 +78,8 @@ class Trail:
 
 @dataclass(frozen=True, slots=True)
 class Entered:
-    """A hop's host: go on (`wait` None) or come back in `wait`.  `interval` is its pace with all lower bounds, `gap` that of its Site."""
+    """A hop's host: go on (`wait` None) or come back in `wait`.  `interval` is its pace with all lower bounds, `gap` that of its Site;
+    `refusing`: it has a refused read, or a window, on its record."""
 
     host_id: int
     pace: HostPace
@@ -87,6 +88,7 @@ class Entered:
     wait: timedelta | None
     reason: str
     gap: timedelta | None = None
+    refusing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,9 +257,8 @@ class PollStore:
             )
         refused = row.refused_pace and RefusedPace(row.refused_pace, row.refused_pace_at, row.refused_paces)
         pace = HostPace(row.pace, row.latency, row.backoffs, refused)
-        return Entered(
-            row.host_id, pace, row.interval_in_force, text(row.address), row.wait, row.reason or "", row.lane_gap
-        )
+        interval, address, reason = row.interval_in_force, text(row.address), row.reason or ""
+        return Entered(row.host_id, pace, interval, address, row.wait, reason, row.lane_gap, row.refusing)
 
     def move_buckets(self, host_id: int, address: str, sent_at: datetime, token: UUID) -> datetime | None:
         """A request that is written late moves the buckets it spends first.  Returns when it may be written: at `sent_at`, or later where

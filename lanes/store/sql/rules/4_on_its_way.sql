@@ -31,7 +31,7 @@ CREATE FUNCTION lanes.enter(
     p_site text, p_name text, p_series bigint, p_token uuid, p_lease_until timestamptz, p_address_pace interval
 ) RETURNS TABLE (
     host_id bigint, wait interval, reason text, address inet, pace interval, interval_in_force interval, backoffs integer, latency interval,
-    refused_pace interval, refused_pace_at timestamptz, refused_paces integer, lane_gap interval
+    refused_pace interval, refused_pace_at timestamptz, refused_paces integer, lane_gap interval, refusing boolean
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -47,6 +47,7 @@ BEGIN
     SELECT * INTO h FROM lanes.hosts WHERE name = p_name FOR NO KEY UPDATE;
     host_id := h.id; address := h.address; pace := h.pace; interval_in_force := lanes.pace_of(h); backoffs := h.backoffs; latency := h.latency;
     refused_pace := h.refused_pace; refused_pace_at := h.refused_pace_at; refused_paces := h.refused_paces;
+    refusing := h.refused_at IS NOT NULL OR h.refused_until IS NOT NULL;
     SELECT least(lease_until, p_lease_until) INTO v_ends FROM lanes.series WHERE id = p_series AND lease_token = p_token AND lease_until > t;
     IF NOT FOUND THEN
         wait := interval '1 minute'; reason := 'its lease has ended';
