@@ -79,4 +79,6 @@ def told(lane: LaneAtWork, reader: str | None = "owner") -> list[str]:
 
 def incidents(lane: LaneAtWork, whose: str | None = None) -> list[Row]:
     """Oldest first."""
-    return lane.all("SELECT * FROM lanes.incidents WHERE %s::text IN (whose) OR %s::text IS NULL ORDER BY id", whose, whose)
+    return lane.all(
+        "SELECT * FROM lanes.incidents WHERE %s::text IN (whose) OR %s::text IS NULL ORDER BY id", whose, whose
+    )
