@@ -101,16 +101,18 @@ class Owner:
         host = urlsplit(url).hostname or ""
         key = f"series-{self.one('SELECT count(*) AS n FROM lanes.series').n + 1}"
         if not robots:
-            self._has_no_robots(origin_of(url), host, site.name)
+            self.has_no_robots(url, site)
         wanted = Wanted(site.name, url, host, key, rest=INITIAL if site.many_hosts else None)
         (followed,) = self._verbs.follow([wanted])
         return followed.series.key
 
-    def _has_no_robots(self, origin: str | None, host: str, site: str) -> None:
-        self.tell("INSERT INTO lanes.lanes (site) VALUES (%s) ON CONFLICT DO NOTHING", site)
+    def has_no_robots(self, url: str, site: Site = FEEDS) -> None:
+        """The origin of this URL, of a Site, is known to have no robots.txt."""
+        origin, host = origin_of(url), urlsplit(url).hostname or ""
+        self.tell("INSERT INTO lanes.lanes (site) VALUES (%s) ON CONFLICT DO NOTHING", site.name)
         self.tell(
             "INSERT INTO lanes.hosts (site, name, ready_at) VALUES (%s, %s, 'infinity') ON CONFLICT DO NOTHING",
-            site, host,
+            site.name, host,
         )  # fmt: skip
         self.tell(
             "INSERT INTO lanes.robots (origin, host_id, asked_at, again_at, status, text, read_at) "
