@@ -15,10 +15,7 @@ SELECT lanes.tell_owner(:kind, :event, :body, :series_id);
 
 -- name: forget_answers(series_id, host_id)!
 -- What is retired says nothing about its host any more.
-UPDATE lanes.hosts SET answers = (
-    SELECT coalesce(jsonb_agg(a ORDER BY n), '[]') FROM jsonb_array_elements(answers) WITH ORDINALITY AS e (a, n)
-    WHERE (a ->> 0)::bigint <> :series_id)
-WHERE id = :host_id;
+SELECT lanes.forget_answers(:series_id, :host_id);
 
 -- name: revive(series_id, led_to)$
 -- Lives again, unless the owner gave it up, or a chain of permanent redirects led to another Series; whether it does.

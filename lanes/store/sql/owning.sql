@@ -146,10 +146,7 @@ WHERE id = :series_id RETURNING retired_at;
 
 -- name: forget_answers(series_id, host_id)!
 -- What is retired says nothing about its host any more.
-UPDATE lanes.hosts SET answers = (
-    SELECT coalesce(jsonb_agg(a ORDER BY n), '[]') FROM jsonb_array_elements(answers) WITH ORDINALITY AS e (a, n)
-    WHERE (a ->> 0)::bigint <> :series_id)
-WHERE id = :host_id AND answers <> '[]';
+SELECT lanes.forget_answers(:series_id, :host_id);
 
 -- name: revive(series_id, stays_off)$
 -- Takes a Series back as if it had never failed, to be looked at now; when.

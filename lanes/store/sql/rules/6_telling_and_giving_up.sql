@@ -38,3 +38,11 @@ BEGIN
         RETURN QUERY SELECT s.* FROM lanes.series s WHERE s.host_id = i.host_id;
     END IF;
 END $$;
+
+-- What is retired says nothing about its host any more.
+CREATE FUNCTION lanes.forget_answers(p_series bigint, p_host bigint) RETURNS void LANGUAGE sql AS $$
+    UPDATE lanes.hosts SET answers = (
+        SELECT coalesce(jsonb_agg(a ORDER BY n), '[]') FROM jsonb_array_elements(answers) WITH ORDINALITY AS e (a, n)
+        WHERE (a ->> 0)::bigint <> p_series)
+    WHERE id = p_host AND answers <> '[]'
+$$;
