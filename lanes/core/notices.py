@@ -53,9 +53,10 @@ def back_again(series_id: int, at: datetime) -> str:
     return f"back:{series_id}:{_instant(at)}"
 
 
-def disallowed(series_id: int, since: datetime) -> str:
-    """One time in which robots.txt or the guard says no, by when it began: told once, however often it is looked at."""
-    return f"disallowed:{series_id}:{_instant(since)}"
+def disallowed(series_id: int, good_at: datetime | None) -> str:
+    """One time in which robots.txt or the guard says no, by the last good answer before it (None: there never was one): told once, however
+    often it is looked at."""
+    return f"disallowed:{series_id}:{'never' if good_at is None else _instant(good_at)}"
 
 
 def refused_alone(series_id: int, since: datetime) -> str:

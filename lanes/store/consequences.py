@@ -93,7 +93,7 @@ def _of_series(connection: Connection, claim: Claim, place: Place, consequence: 
         case Distrust(reason=reason):
             _SQL.distrust(connection, series_id=series, reason=reason)
         case Forbid(detail=detail):
-            event = notices.disallowed(series, claim.good_at or claim.claimed_at)
+            event = notices.disallowed(series, claim.good_at)
             _tell_readers(connection, claim, Kind.DISALLOWED, event, {"reason": detail})
             _tell_owner(connection, Kind.DISALLOWED, event, {"reason": detail, "key": claim.key}, claim.series_id)
         case _:
