@@ -27,10 +27,10 @@ class Retire:
 
 @dataclass(frozen=True, slots=True)
 class Revive:
-    """A retired Series gave a good answer to its weekly look: it lives again, its Readers are told; not where `led_to`, the end of a
-    chain of permanent redirects, is another Series."""
+    """A retired Series gave a good answer to its weekly look: it lives again, its Readers are told; not where any of `led_to`,
+    where permanent redirects led on the way, is another Series."""
 
-    led_to: str | None
+    led_to: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ def of_good(claim: Claim, judged: Judgement, known: Known, around: Circumstances
     if (around.refusing or claim.memory.refusing) and around.sent_at is not None:
         found.append(_heed(claim, around, around.sent_at, refused=False))
     if claim.memory.retired:
-        found.append(Revive(judged.moved_to))
+        found.append(Revive(judged.led_to))
     else:
         found += _of_move(claim, judged, known, around)
     return (*found, *_of_validators(claim, judged, around))

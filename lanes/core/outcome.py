@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from hashlib import blake2b
+from itertools import pairwise
 from typing import assert_never
 
 from lanes.core import challenge, headers
@@ -112,7 +113,7 @@ Meaning = Unchanged | Read | Failed | Refused | AskedToWait | Blocked | Disallow
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """An answer's meaning, what it says about its host, and the waits and hints its header carries.  `moved_to` is where a chain of
-    permanent redirects ended."""
+    permanent redirects ended, `led_to` every place that a permanent one led to, whatever came before and after it."""
 
     meaning: Meaning
     signal: Signal
@@ -120,6 +121,7 @@ class Judgement:
     max_age: timedelta | None = None
     unavailable_url: bytes | None = None
     moved_to: str | None = None
+    led_to: tuple[str, ...] = ()
 
 
 NOT_PUBLIC = "not a public address"
@@ -180,7 +182,17 @@ def _judge_response(answer: Response, reading: Reading | None, claim: Claim, now
     meaning = _meaning_of_answer(answer, reading, claim.url)
     signal = Signal.SILENT if isinstance(meaning, Refused) else Signal.HEALTHY
     moved_to = answer.url if answer.permanent else None
-    return Judgement(meaning, signal, retry_after, headers.max_age(answer.headers, now), moved_to=moved_to)
+    max_age = headers.max_age(answer.headers, now)
+    return Judgement(meaning, signal, retry_after, max_age, moved_to=moved_to, led_to=_led_to(answer, claim.resume))
+
+
+def _led_to(answer: Response, resume: Resume | None) -> tuple[str, ...]:
+    led = [later.url for earlier, later in pairwise(answer.requests) if earlier.permanent]
+    if resume is not None and resume.permanent:
+        led.append(resume.url)
+    if answer.permanent:
+        led.append(answer.url)
+    return tuple(dict.fromkeys(led))
 
 
 def _challenge(answer: Response, reading: Reading | None) -> str | None:

@@ -83,7 +83,7 @@ def _of_series(connection: Connection, claim: Claim, place: Place, consequence: 
             _SQL.forget_answers(connection, series_id=series, host_id=place.host_id)
             _tell_readers(connection, claim, Kind.STOPPED, notices.stopped(series, now), {"reason": reason})
         case Revive(led_to=led_to):
-            if _SQL.revive(connection, series_id=series, led_to=led_to) is not None:
+            if _SQL.revive(connection, series_id=series, led_to=list(led_to)) is not None:
                 _tell_readers(connection, claim, Kind.BACK_AGAIN, notices.back_again(series, now), {})
         case Gather(moving=moving):
             to, since, polls = (None, None, 0) if moving is None else (moving.to, moving.since, moving.polls)

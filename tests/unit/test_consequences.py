@@ -166,14 +166,14 @@ def test_a_move_that_the_owner_took_back_is_not_gathered_again() -> None:
 
 def test_a_good_answer_to_the_weekly_look_revives() -> None:
     claim = remembering(retired=True)
-    assert followed(NOT_MODIFIED, claim) == (Revive(None),)
-    assert followed(a_response(200), claim) == (Revive(None),)
+    assert followed(NOT_MODIFIED, claim) == (Revive(()),)
+    assert followed(a_response(200), claim) == (Revive(()),)
 
 
 def test_the_weekly_look_of_a_moved_series_says_where_it_was_led_and_gathers_nothing() -> None:
     """CASES A15: it stays retired where another Series is followed there, which only the database knows."""
     memory = Memory(retired=True, moving=Moving(THERE, ANSWERED - 2 * DAY, 5))
-    assert followed(led(), a_claim(memory=memory)) == (Revive(THERE),)
+    assert followed(led(), a_claim(memory=memory)) == (Revive((THERE,)),)
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_a_failed_weekly_look_has_no_consequence(answer: Answer) -> None:
 def test_what_is_retired_says_nothing_about_its_host() -> None:
     failing = tuple(Answered(n, "404", STAMP) for n in range(10, 15))
     claim = a_claim(memory=Memory(retired=True), answers=failing, failing="404")
-    assert followed(NOT_MODIFIED, claim) == (Revive(None),)
+    assert followed(NOT_MODIFIED, claim) == (Revive(()),)
     assert followed(a_response(404), claim) == ()
 
 

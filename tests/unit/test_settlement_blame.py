@@ -200,7 +200,7 @@ def test_what_is_retired_is_not_retired_again() -> None:
 def test_a_series_that_came_back_is_revived_with_its_counters_at_zero() -> None:
     claim = a_claim(failures=30, refusals=4, failing_since=STAMP - 30 * DAY, memory=Memory(retired=True))
     settlement = settled(NOT_MODIFIED, None, claim)
-    assert (settlement.failures, settlement.refusals, settlement.consequences) == (0, 0, (Revive(None),))
+    assert (settlement.failures, settlement.refusals, settlement.consequences) == (0, 0, (Revive(()),))
 
 
 # Over days

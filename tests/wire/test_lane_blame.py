@@ -10,7 +10,7 @@ import pytest
 
 from lanes.store.owning import OwnStore
 from tests.fix_lane import LaneAtWork, Row
-from tests.smallnet import AS_USUAL, Host, Smallnet, ok, redirect, status
+from tests.smallnet import AS_USUAL, Host, Post, Smallnet, ok, redirect, status
 from tests.wire.days import DAILY, DAY, HOUR, bookmark, days_pass, incidents, notices, pass_by, pass_until, told
 from tests.wire.documents import chapters, rss
 
@@ -268,6 +268,23 @@ def test_what_moved_to_another_series_stays_retired_while_it_still_points_there(
     assert len(net.record.of(old, "/feed")) - asked == 3
     assert lane.series(key).retired_reason == f"moved to {successor}"
     assert told(lane) == ["moved"]
+
+
+def test_what_moved_stays_retired_wherever_its_successor_moves_on_to(net: Smallnet, lane: LaneAtWork) -> None:
+    """CASES A15."""
+    old, new, third = net.many(3)
+    for host in (new, third):
+        host.feed("/feed", [Post("One", guid="1"), Post("Two", guid="2")], channel=DAILY)
+        lane.has_no_robots(host.url())
+    old.script("/feed", redirect(new.url("/feed")))
+    successor, key = lane.follow(new.url("/feed")), lane.follow(old.url("/feed"))
+    days_pass(lane, 4)
+    for answer in (redirect(third.url("/feed"), 302), redirect(third.url("/feed"), 301), AS_USUAL):
+        new.script("/feed", answer)
+        days_pass(lane, 9)
+        assert lane.series(key).retired_reason == f"moved to {successor}"
+    assert lane.series(successor).url == third.url("/feed")
+    assert told(lane) == ["moved", "moved"]
 
 
 def test_two_dead_feeds_of_three_retire_and_the_third_lives_on(net: Smallnet, lane: LaneAtWork) -> None:

@@ -18,10 +18,13 @@ SELECT lanes.tell_owner(:kind, :event, :body, :series_id);
 SELECT lanes.forget_answers(:series_id, :host_id);
 
 -- name: revive(series_id, led_to)$
--- Lives again, unless the owner gave it up, or a chain of permanent redirects led to another Series; whether it does.
+-- Lives again, unless the owner gave it up, or a permanent redirect led to another Series, be it to where that was before it moved on
+-- itself; whether it does.
 UPDATE lanes.series s SET retired_at = NULL, retired_reason = NULL, revived_at = lanes.now(), gone_at = NULL
 WHERE s.id = :series_id AND NOT s.retired_by_owner AND NOT EXISTS (
-    SELECT FROM lanes.series o WHERE o.site = s.site AND md5(o.url) = md5(:led_to::text) AND o.id <> s.id)
+    SELECT FROM unnest(:led_to::text[]) led JOIN lanes.series o ON o.site = s.site AND md5(o.url) = md5(led) AND o.id <> s.id)
+  AND NOT EXISTS (
+    SELECT FROM lanes.series o WHERE o.key = substring(s.retired_reason FROM '^moved to (.+)$') AND o.old_url = ANY (:led_to))
 RETURNING s.id;
 
 -- name: gather(series_id, moving_to, moving_since, moving_polls)!
