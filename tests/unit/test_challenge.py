@@ -154,12 +154,20 @@ def test_only_the_beginning_of_a_page_is_looked_at() -> None:
     assert challenge.by_page(page("Just a moment...", " " * (ends_inside + 1) + "_cf_chl_opt"), HTML) is None
 
 
+def test_a_page_is_known_by_its_content_type_alone() -> None:
+    body = CLOUDFLARE.replace(b"<!DOCTYPE html>\n<html>", b"")
+    assert challenge.by_page(body, "application/xhtml+xml") is not None
+    assert challenge.by_page(body, "TEXT/HTML") is not None
+    assert challenge.by_page(body, None) is None
+
+
 def test_bytes_that_are_no_page_are_no_challenge() -> None:
     text = CLOUDFLARE.replace(b"<!DOCTYPE html>\n<html>", b"<rss>")
     assert challenge.by_page(text, "application/rss+xml") is None
     assert challenge.by_page(text, None) is None
-    assert challenge.by_page(b" " * 1024 + CLOUDFLARE, "text/plain") is None
-    assert challenge.by_page(b" " * 1000 + CLOUDFLARE, "text/plain") is not None
+    declaration = len(b"<!doctype html")
+    assert challenge.by_page(b" " * (1024 - declaration) + CLOUDFLARE, "text/plain") is not None
+    assert challenge.by_page(b" " * (1025 - declaration) + CLOUDFLARE, "text/plain") is None
     assert challenge.by_page(b"\xff\xfe\x00", HTML) is None
 
 

@@ -155,7 +155,7 @@ def test_a_move_that_shows_no_chapter_where_some_were_known_is_no_evidence() -> 
 
 
 def test_a_move_that_the_owner_took_back_is_not_gathered_again() -> None:
-    assert followed(led(), remembering(stays_off=THERE)) == ()
+    assert followed(led(), remembering(stays_off=THERE)) == followed(NOT_MODIFIED, remembering(stays_off=THERE)) == ()
     moving = Moving(THERE, ANSWERED - 2 * DAY, 2)
     assert followed(led(), remembering(stays_off=THERE, moving=moving)) == (Gather(None),)
     assert followed(led(), remembering(stays_off=ELSEWHERE, moving=moving)) == (Adopt(THERE),)

@@ -172,6 +172,10 @@ def test_a_dead_host_that_is_reached_by_a_redirect_lives_once_it_answers() -> No
     assert followed(NOT_MODIFIED, a_quiet_claim(), host=at_the_ceiling(3)) == (Bury(False),)
 
 
+def test_a_dead_host_whose_backoffs_were_given_back_lives_once_it_answers() -> None:
+    assert followed(NOT_MODIFIED, remembering(dead=True), host=HostPace()) == (Bury(False),)
+
+
 def test_a_refusal_neither_buries_nor_wakes_a_host() -> None:
     assert followed(a_response(403), remembering(dead=True), host=at_the_ceiling(3)) == ()
     assert settled(a_response(403), None, remembering(dead=True), host=at_the_ceiling(3)).host_wait is None
