@@ -1,0 +1,382 @@
+"""A small world with a history: two machines that poll, workers that die or come late, an owner, a clock, and origins with moods.
+
+Owns the driving, and the telling of each request to the witness in the world's own time.  Refuses to own: the laws (`tests.witness` for
+pace, `tests.owed` for rows) and chance (the state machine).  Must never break: the clock moves only where every request is told already.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from urllib.parse import urlsplit
+
+from lanes.core.answer import Answer
+from lanes.core.claim import LEASE, Claim
+from lanes.core.schedule import INITIAL
+from lanes.fetch.guard import Guard
+from lanes.fetch.http import Http, Request
+from lanes.fetch.limits import LIMITS
+from lanes.fetch.permits import Permits
+from lanes.poll import Poller
+from lanes.sites import FEEDS, Site
+from lanes.store.following import FollowStore, Wanted
+from lanes.store.owning import OwnStore
+from lanes.store.polls import AskAgain, Claimed, PollStore
+from lanes.store.upkeep import UpkeepStore
+from lanes.upkeep import ageing
+from tests.fix_lane import AGENT, LaneAtWork, Owner
+from tests.moods import FORBIDDEN, PATHS, Mood, Origin
+from tests.smallnet import ALLOWED, Smallnet, Visit
+from tests.wire.comics import comics
+from tests.witness import Arrival, Witness
+
+QUICK = replace(LIMITS, connect=1.0, read=0.15, whole=2.0, hop_wait=0.0)
+"""A hop never waits in its slot: its Poll is put back, for the clock to move."""
+COMICS = comics("comics.test", gap=10)
+SITES = {site.name: site for site in (FEEDS, COMICS)}
+MACHINES = ("attic", "cellar")
+HOSTS = {
+    "a.test": "127.1.0.11",
+    "b.test": "127.1.0.11",
+    "c.test": "127.1.0.12",
+    "d.test": "127.1.0.13",
+    "comics.test": "127.1.0.20",
+}
+"""Two of them share an address."""
+NAMES = tuple(f"{host}{path}" for host in HOSTS for path in PATHS)
+READERS = ("owner", "ada")
+
+
+NewDatabase = Callable[[], AbstractContextManager[str]]
+
+
+def key_of(name: str) -> str:
+    """The key of a Series that is called by its first host and path here."""
+    return name.replace(".test/", "-")
+
+
+def site_of(host: str) -> Site:
+    return COMICS if host in COMICS.hosts else FEEDS
+
+
+class LateHttp(Http):
+    """The worker that asked is suspended between its answer and what it makes of it, until it goes on or dies."""
+
+    def __init__(self) -> None:
+        super().__init__(AGENT, Guard([str(ALLOWED)]), limits=QUICK)
+        self.answered, self.goes_on, self.dies = threading.Event(), threading.Event(), False
+
+    def get(self, request: Request, permits: Permits) -> Answer:
+        answer = super().get(request, permits)
+        if not request.url.endswith("/robots.txt"):
+            self.answered.set()
+            self.goes_on.wait()
+            if self.dies:
+                raise SystemExit
+        return answer
+
+
+@dataclass(slots=True)
+class Worker:
+    """One that has been suspended with a Poll in hand."""
+
+    claim: Claim
+    http: LateHttp
+    thread: threading.Thread
+    arrivals: list[Arrival]
+
+    def end(self, *, dies: bool) -> None:
+        self.http.dies = dies
+        self.http.goes_on.set()
+        self.thread.join(20)
+        assert not self.thread.is_alive(), "a worker that was late did not end"
+        self.http.close()
+
+
+@dataclass
+class World:
+    """All of it.  `offset` is how far lanes.now() is ahead of the machine's clock, `back` all that it ever went back; both in seconds."""
+
+    net: Smallnet
+    url: str
+    origins: dict[str, Origin]
+    witness: Witness
+    owner: Owner
+    lanes: dict[str, list[LaneAtWork]] = field(default_factory=dict)
+    workers: list[Worker] = field(default_factory=list)
+    offset: float = 0.0
+    back: float = 0.0
+    _seen: int = 0
+    _answered: dict[str, int] = field(default_factory=dict)
+
+    # Time
+
+    def now(self) -> float:
+        """The world's own time, which never goes back."""
+        return time.time() + self.offset + self.back
+
+    def told(self, instant: datetime) -> float:
+        """An instant of lanes.now() in the world's own time."""
+        return instant.timestamp() + self.back
+
+    def move(self, seconds: float) -> None:
+        """Time passes: every Lane would have noted it within the minute."""
+        self.note_clock()
+        self._shift(seconds)
+        self.offset += seconds
+        self.note_clock()
+
+    def set_back(self, seconds: float) -> None:
+        """Somebody sets the clock back, with no Poll in hand."""
+        self.note_clock()
+        self._shift(-seconds)
+        self.offset -= seconds
+        self.back += seconds
+
+    def _shift(self, seconds: float) -> None:
+        self.owner.tell("UPDATE lanes.clock SET test_offset = test_offset + %s", timedelta(seconds=seconds))
+
+    def note_clock(self) -> None:
+        self.store("attic", FEEDS).keep_house()
+
+    def ahead(self) -> float | None:
+        """Seconds until something may be claimed somewhere."""
+        return self.owner.one(
+            "SELECT extract(epoch FROM min(greatest(h.ready_at, l.next_at, l.refused_until)) - lanes.now())::float8 AS ahead "
+            "FROM lanes.hosts h JOIN lanes.lanes l USING (site) WHERE h.ready_at > lanes.now() AND h.ready_at < 'infinity'"
+        ).ahead
+
+    # Polling
+
+    def store(self, machine: str, site: Site) -> PollStore:
+        return PollStore(self.owner.database, site.name, machine, many_hosts=site.many_hosts)
+
+    def poll(self, *machines: str) -> None:
+        """A Pass of every Lane of these machines, all at the same time."""
+        passes = [threading.Thread(target=lane.run_once) for machine in machines for lane in self.lanes[machine]]
+        for each in passes:
+            each.start()
+        for each in passes:
+            each.join(60)
+            assert not each.is_alive(), "a Pass did not end"
+        self.witness.see(self.look())
+
+    def restart(self, machine: str) -> None:
+        """Its Lanes end, and others begin on the same rows."""
+        for lane in self.lanes[machine]:
+            lane.close()
+        self.start(machine)
+
+    def start(self, machine: str) -> None:
+        sites = (FEEDS, COMICS) if machine == MACHINES[0] else (FEEDS,)
+        self.lanes[machine] = [
+            LaneAtWork(self.net, self.url, machine, QUICK, site=site, slots=min(site.slots, 4)) for site in sites
+        ]
+
+    def claim(self, machine: str, site: Site) -> tuple[Claim, float] | None:
+        """A Poll in the hands of a worker that is no Lane of ours, and the monotonic instant from before it was asked for."""
+        store = self.store(machine, site)
+        for _ in range(50):
+            asked = time.monotonic()
+            turn = store.claim(LEASE, None if site.many_hosts else site.rest, None)
+            if isinstance(turn, Claimed):
+                return turn.claim, asked
+            if not isinstance(turn, AskAgain):
+                return None
+            if turn.clock_went_back:
+                store.shift_back()
+        raise AssertionError("the claim asked to be asked again 50 times")
+
+    def crash(self, machine: str, site: str) -> None:
+        """A worker dies with what it claimed."""
+        if (claimed := self.claim(machine, SITES[site])) is not None:
+            claim, _ = claimed
+            self.witness.took(claim.host, claim.token, self.now(), self.told(claim.claimed_at))
+
+    def suspend(self, machine: str, name: str) -> None:
+        """A worker asks, and is suspended with the answer in hand."""
+        site = SITES[name]
+        if (claimed := self.claim(machine, site)) is None:
+            return
+        claim, asked = claimed
+        http = LateHttp()
+        poller = Poller(site, self.store(machine, site), http, LEASE)
+        thread = threading.Thread(target=poller.carry, args=(claim, asked), name="a late worker")
+        thread.start()
+        while thread.is_alive() and not http.answered.wait(0.002):
+            pass
+        self.net.quiet()
+        arrivals = [replace(each, late=thread.is_alive()) for each in self.look(claim.key)]
+        self.witness.see(arrivals)
+        if not thread.is_alive():
+            http.close()
+            return
+        self.workers.append(Worker(claim, http, thread, arrivals))
+        for host in {claim.host, *(each.host for each in arrivals)}:
+            self.witness.took(host, claim.token, self.now(), self.told(claim.claimed_at))
+
+    def end_late(self, *, dies: bool) -> list[Arrival]:
+        """The worker that has been suspended longest goes on, or dies; what it says now."""
+        if not self.workers:
+            return []
+        worker = self.workers.pop(0)
+        worker.end(dies=dies)
+        if dies:
+            return []
+        for arrival in worker.arrivals:
+            self.witness.settled(arrival, self.now())
+        self.witness.let_go(worker.claim.token)
+        return worker.arrivals
+
+    # What was seen
+
+    def look(self, key: str | None = None) -> list[Arrival]:
+        """The requests that arrived since the last look; `key` None: whose they were is in the poll record."""
+        self.net.quiet()
+        visits = self.net.record[self._seen :]
+        self._seen += len(visits)
+        assert not self.net.dialled(FORBIDDEN), "an address that is not public was dialled"
+        names = {key_of(name): name for name in NAMES}
+        rows = [] if key is not None or not visits else self._sent(visits)
+        return [self._arrival(visit, names[key or self._whose(visit, rows)]) for visit in visits]
+
+    def _arrival(self, visit: Visit, series: str) -> Arrival:
+        number = self._answered.get(visit.host, 0)
+        self._answered[visit.host] = number + 1
+        at = visit.wall + self.offset + self.back
+        ended = at + (visit.ended or visit.arrived) - visit.arrived
+        given = self.origins[visit.host].given[number]
+        assert given.path == visit.path, (given, visit)
+        return Arrival(visit.host, visit.address, site_of(visit.host).name, series, given, at, ended)
+
+    def _sent(self, visits: list[Visit]) -> list[tuple[str, str, float]]:
+        since = timedelta(seconds=self.now() - min(visit.wall for visit in visits) - self.offset - self.back + 1)
+        rows = self.owner.all(
+            "SELECT p.host, s.key, extract(epoch FROM p.sent_at)::float8 AS at "
+            "FROM lanes.polls p JOIN lanes.series s ON s.id = p.series_id "
+            "WHERE p.sent_at BETWEEN lanes.now() - %s AND lanes.now() + '1 minute'",
+            since,
+        )
+        return [(row.host, row.key, row.at - self.offset) for row in rows]
+
+    def _whose(self, visit: Visit, rows: list[tuple[str, str, float]]) -> str:
+        """Each request that was made is in the poll record, at its instant."""
+        near = [row for row in rows if row[0] == visit.host and abs(row[2] - visit.wall) < 0.5]
+        assert near, f"not in the poll record: {visit}; near it are {rows}"
+        return min(near, key=lambda row: abs(row[2] - visit.wall))[1]
+
+    # The owner and the Readers
+
+    def follow(self, reader: str, name: str) -> None:
+        host, path = name.split("/")
+        site, key = site_of(host), key_of(name)
+        rows = self.owner.all("SELECT url FROM lanes.series WHERE key = %s", key)
+        url = rows[0].url if rows else self.origins[host].host.url(f"/{path}")
+        wanted = Wanted(site.name, url, urlsplit(url).hostname or "", key, rest=INITIAL if site.many_hosts else None)
+        FollowStore(self.owner.database, reader).follow([wanted])
+
+    def verbs(self, reader: str = "owner") -> FollowStore:
+        return FollowStore(self.owner.database, reader)
+
+    @property
+    def word(self) -> OwnStore:
+        return OwnStore(self.owner.database)
+
+    def look_after(self) -> None:
+        """One round of upkeep's duties to whoever follows something."""
+        store = UpkeepStore(self.owner.database)
+        for duty in (ageing.tell_owner, ageing.tell_readers, ageing.tell_of_ends, ageing.give_up):
+            sum(duty(store))
+
+    def heal(self) -> None:
+        """Everybody is well again, nobody says anything against polling, no worker is left with a Poll in hand."""
+        while self.workers:
+            self.end_late(dies=False)
+        for origin in self.origins.values():
+            origin.heal()
+        for place in list(self.witness.closed):
+            self.reopen(place)
+        for place in list(self.witness.slowed):
+            self.hasten(place)
+        for name in NAMES:
+            self.word.revive(key_of(name))
+
+    def close_(self, place: str) -> None:
+        """Blocks a host, or pauses a Lane or a Series."""
+        if "/" in place:
+            self.verbs().pause(key_of(place))
+        elif place in self.origins:
+            self.word.block(site_of(place).name, place)
+        else:
+            self.verbs().pause_lane(place)
+        self.witness.closed[place] = "closed by the owner"
+
+    def reopen(self, place: str) -> None:
+        if "/" in place:
+            self.verbs().resume(key_of(place))
+        elif place in self.origins:
+            self.word.unblock(place)
+        else:
+            self.verbs().resume_lane(place)
+        self.witness.closed.pop(place, None)
+
+    def slow(self, place: str, seconds: float) -> None:
+        """The owner's word on a host or a Site; where there is a slower one already, that stands."""
+        at_least = timedelta(seconds=seconds)
+        if place in self.origins:
+            self.word.slow_host(site_of(place).name, place, at_least)
+        else:
+            self.word.slow_lane(place, at_least)
+        self.witness.slowed[place] = max(seconds, self.witness.slowed.get(place, 0.0))
+
+    def hasten(self, place: str) -> None:
+        if place in self.origins:
+            self.word.free_host(place)
+        else:
+            self.word.free_lane(place, COMICS.gap if place == COMICS.name else None)
+        self.witness.slowed.pop(place, None)
+
+    def publish(self, name: str) -> None:
+        host, path = name.split("/")
+        self.origins[host].publish(f"/{path}")
+
+    def shows(self, name: str) -> set[str]:
+        host, path = name.split("/")
+        return self.origins[host].titles(f"/{path}")
+
+    def set_mood(self, host: str, path: str, mood: Mood) -> None:
+        self.origins[host].moods[path] = mood
+
+
+@contextmanager
+def a_world(new_database: NewDatabase) -> Iterator[World]:
+    """A world of its own, in which the owner follows everything and nothing was asked yet."""
+    with ExitStack() as stack:
+        url = stack.enter_context(new_database())
+        net = stack.enter_context(Smallnet())
+        net.host(FORBIDDEN, forbidden=True)
+        origins: dict[str, Origin] = {}
+        for name, address in HOSTS.items():
+            origins[name] = Origin(net, address, name, origins)
+        ring = [name for name in HOSTS if name != "comics.test"]
+        for number, name in enumerate(HOSTS):
+            origins[name].away = ring[(number + 1) % len(ring)]
+            origins[name].twin = ring[(number + 2) % len(ring)]
+            origins[name].comics = "comics.test"
+        origins["d.test"].feeds["/two"] = origins["b.test"].feeds["/two"]  # twins in truth: one can move to the other
+        assert COMICS.gap is not None
+        owner = Owner(url)
+        world = World(net, url, origins, Witness({COMICS.name: COMICS.gap.total_seconds()}), owner)
+        stack.callback(owner.close)
+        owner.tell("INSERT INTO lanes.readers (name) VALUES ('ada')")
+        for machine in MACHINES:
+            world.start(machine)
+        stack.callback(lambda: [lane.close() for lanes in world.lanes.values() for lane in lanes])
+        stack.callback(lambda: [worker.end(dies=True) for worker in world.workers])
+        for name in NAMES:
+            world.follow("owner", name)
+        yield world
