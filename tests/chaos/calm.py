@@ -9,10 +9,11 @@ from __future__ import annotations
 import time
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 import psycopg
 
-from tests.smallnet import Smallnet
+from lanes.store.following import FollowStore
 
 from .clock import move
 from .crew import Crew
@@ -20,29 +21,34 @@ from .events import Events
 
 STUCK = 30.0
 """Real seconds in which at least one more Series is read or the clock leaps, while there is nothing in the way."""
-PATIENCE = 0.7
-"""Seconds that are waited out rather than leapt over."""
-FURTHER = 2.0
-"""Seconds that a leap goes beyond the instant it is for, so that whoever comes next is ready too."""
-QUIET = 2.0
-"""Seconds to wait until nothing is being answered, before a leap."""
+FURTHER = 600.0
+"""Seconds that a leap goes at most beyond the first host that is waited for: to half of them, so that leaps are few."""
+QUIET = 4.0
+"""Seconds to wait until no Poll is in hand, before a leap; what still is belongs to a worker that was killed."""
+SURE = 3
+"""So many looks in a row find none, for a claim may have been under way when its Lane was paused."""
 
 MISSING = "s.bookmarks > 0 AND s.retired_at IS NULL AND coalesce(s.good_at, '-infinity') < %s"
 HOW_LONG = f"""
-SELECT count(*), extract(epoch FROM min(greatest(
-    coalesce(s.claimable_at, lanes.now()), s.not_before, h.next_at, h.not_before, h.busy_until)) - lanes.now())::float8
-FROM lanes.series s JOIN lanes.hosts h ON h.id = s.queue_host_id WHERE {MISSING}
+SELECT coalesce(sum(missing), 0)::integer, min(wait), least(percentile_disc(0.5) WITHIN GROUP (ORDER BY wait), min(wait) + {FURTHER})
+FROM (
+    SELECT count(*) AS missing, extract(epoch FROM min(greatest(
+        coalesce(s.claimable_at, lanes.now()), s.not_before, h.next_at, h.not_before, h.busy_until)) - lanes.now())::float8 AS wait
+    FROM lanes.series s JOIN lanes.hosts h ON h.id = s.queue_host_id WHERE {MISSING} GROUP BY h.id
+) AS waiting
 """
+IN_HAND = "SELECT lease_token FROM lanes.series WHERE lease_until > lanes.now()"
 CUT_OFF = """
 SELECT extract(epoch FROM min(probe_at) - lanes.now())::float8 FROM lanes.machines HAVING bool_and(us_since IS NOT NULL)
 """
 
 
 class Calm:
-    """`until_read` returns how many leaps it took."""
+    """`leaps` is how many it took."""
 
-    def __init__(self, net: Smallnet, crew: Crew, events: Events, connection: psycopg.Connection[Any]) -> None:
-        self._net, self._crew, self._events, self._connection = net, crew, events, connection
+    def __init__(self, crew: Crew, events: Events, connection: psycopg.Connection[Any], following: FollowStore) -> None:
+        self._crew, self._events, self._connection, self._following = crew, events, connection, following
+        self._of_the_dead: set[UUID] = set()
         self.leaps = 0
 
     def until_read(self, deadline: float) -> None:
@@ -52,18 +58,18 @@ class Calm:
         moved, left = time.monotonic(), -1
         while time.monotonic() < ends:
             self._crew.mind()
-            missing, wait = self._one(HOW_LONG, healed)
+            missing, first, leap = self._one(HOW_LONG, healed)
             incidents = self._one("SELECT count(*) FROM lanes.incidents WHERE ended_at IS NULL")[0]
             if not missing and not incidents:
                 return
             if not missing:
-                wait = 120.0  # something of that host or that machine is due by then
+                first = leap = 120.0  # something of that host or that machine is due by then
             if missing + incidents != left:
                 moved, left = time.monotonic(), missing + incidents
-            if wait <= PATIENCE:
-                wait = self._cut_off_for()
-            if wait > PATIENCE:
-                self._leap(wait)
+            if first <= 0:
+                first = leap = self._cut_off_for()
+            if first > 0:
+                self._leap(leap)
                 moved = time.monotonic()
             elif time.monotonic() - moved > STUCK:
                 break
@@ -71,10 +77,16 @@ class Calm:
         self._tell(healed)
 
     def _leap(self, wait: float) -> None:
-        quiet = time.monotonic() + QUIET
-        while self._net.record.underway and time.monotonic() < quiet:
-            time.sleep(0.005)
-        move(self._connection, self._events, wait + FURTHER)
+        """Between Polls: one in hand would measure the pause between two of its requests by two clocks."""
+        self._following.pause_lane("feeds")
+        ends, looks = time.monotonic() + QUIET, 0
+        while looks < SURE and time.monotonic() < ends:
+            in_hand = {token for (token,) in self._connection.execute(IN_HAND).fetchall()} - self._of_the_dead
+            looks = 0 if in_hand else looks + 1
+            time.sleep(0.01)
+        self._of_the_dead |= {token for (token,) in self._connection.execute(IN_HAND).fetchall()}
+        move(self._connection, self._events, wait + 0.1)
+        self._following.resume_lane("feeds")
         self.leaps += 1
 
     def _cut_off_for(self) -> float:

@@ -15,7 +15,8 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A time without a move of the clock: wall instants, and by how many seconds lanes.now() is ahead of the wall."""
+    """A time without a move of the clock: wall instants, the moves around it included, for nobody knows when within them it moved; and by
+    how many seconds lanes.now() is ahead of the wall."""
 
     begins: float
     ends: float
@@ -51,8 +52,8 @@ class Events:
     @property
     def segments(self) -> list[Segment]:
         """The times between the moves, oldest first."""
-        begins = [0.0, *(done for _, done, _ in self.moves)]
-        ends = [*(asked for asked, _, _ in self.moves), float("inf")]
+        begins = [0.0, *(asked for asked, _, _ in self.moves)]
+        ends = [*(done for _, done, _ in self.moves), float("inf")]
         ahead = [0.0, *(each for _, _, each in self.moves)]
         return [Segment(*each) for each in zip(begins, ends, ahead, strict=True)]
 

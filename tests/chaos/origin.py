@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from .events import Events
-from .seen import Seen
+from .seen import LEASE, Seen
 from .world import Told
 
 INTERVAL = 1.0
@@ -25,7 +25,6 @@ EXACT = 0.002
 """Seconds by which the database's clock and a worker's monotonic time may drift apart within one Poll, as in `lanes audit`."""
 TOLERANCE = 0.25
 """Seconds by which a request of a killed worker may have arrived late."""
-LEASE = 90.0
 HANGING_UP = 0.1
 """Seconds in which a host notices that its client has hung up."""
 WINDOW = 900.0
@@ -64,7 +63,7 @@ def _spacing(host: str, seen: list[Seen], crawl_delay: float | None, events: Eve
         if not events.unmoved(min(earlier.began, later.began), later.arrived):
             verdict.counts["pairs across a move of the clock"] += 1
             continue
-        binds = crawl_delay is not None and known is not None and later.began >= known
+        binds = crawl_delay is not None and known is not None and known <= later.began
         needed = max(INTERVAL, crawl_delay or 0) if binds else INTERVAL
         verdict.counts["pairs held to a crawl delay" if binds else "pairs held to the interval"] += 1
         apart = later.arrived - earlier.arrived

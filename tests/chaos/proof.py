@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -19,6 +19,8 @@ from typing import Any
 
 import psycopg
 
+from lanes.store.following import FollowStore
+from lanes.store.pool import Database
 from tests.fix_database import _quick_place
 from tests.process.fix_supervisor import until
 from tests.smallnet import Smallnet, write_opml
@@ -101,8 +103,8 @@ def _live_through(
     stormed = time.monotonic()
     requests = len(net.record)
     unmoved_storm = not events.moves
-    with _connected(crew) as connection:
-        calm = Calm(net, crew, events, connection)
+    with _connected(crew) as connection, closing(Database(crew.url, largest=1)) as database:
+        calm = Calm(crew, events, connection, FollowStore(database))
         calm.until_read(plan.patience)
         calmed = time.monotonic()
         crew.finish_workers()

@@ -17,6 +17,7 @@ from tests.smallnet.record import Visit
 
 from .events import Events
 
+LEASE = 90.0
 EARLY = 10.0
 """Seconds by which a request may arrive before the instant its worker wrote down: that one is never early, and late by as long as its claim
 took to reach the database."""
@@ -65,8 +66,8 @@ class Seen:
 
     @property
     def began(self) -> float:
-        """The earliest instant that its worker may have thought of."""
-        return self.arrived if self.claimed is None else min(self.claimed, self.arrived)
+        """When it was claimed, at the earliest."""
+        return self.arrived - LEASE if self.claimed is None else min(self.claimed, self.arrived)
 
     @property
     def delay(self) -> float | None:

@@ -100,8 +100,8 @@ class Storm:
             self._crew.mind()
             self._do_what_is_due()
             time.sleep(TICK)
-        owner.leave()
         self._heal()
+        owner.leave()
 
     def _again(self, every: float, strike: Callable[[], None]) -> None:
         def now_and_later() -> None:
@@ -165,7 +165,7 @@ class Storm:
         with suppress(psycopg.Error), psycopg.connect(self._crew.url, connect_timeout=2, autocommit=True) as connection:
             ended = connection.execute(
                 "SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM pg_stat_activity "
-                "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() ORDER BY random() LIMIT %s) AS some",
+                "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() ORDER BY random() LIMIT %s) AS unlucky",
                 [self._random.randint(1, 5)],
             ).fetchone()
             self._events.note("terminate", str(ended))
