@@ -23,7 +23,7 @@ STUCK = 30.0
 """Real seconds in which at least one more Series is read or the clock leaps, while there is nothing in the way."""
 FURTHER = 600.0
 """Seconds that a leap goes at most beyond the first host that is waited for: to half of them, so that leaps are few."""
-QUIET = 4.0
+QUIET = 2.0
 """Seconds to wait until no Poll is in hand, before a leap; what still is belongs to a worker that was killed."""
 SURE = 3
 """So many looks in a row find none, for a claim may have been under way when its Lane was paused."""

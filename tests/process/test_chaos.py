@@ -16,5 +16,6 @@ OFTEN = Often(publish=0.2, weather=0.7, kill=6.0, end=15.0, suspend=12.0, postgr
 @pytest.mark.timeout(240)
 def test_a_minute_of_chaos_costs_no_chapter_no_notice_and_no_host_its_peace(tmp_path: Path) -> None:
     seed = SystemRandom().randrange(1_000_000)
-    outcome = prove(Plan(seed, 60.0, 180, 60, OFTEN, 20.0, 60.0, tmp_path / "events"))
+    outcome = prove(Plan(seed, 60.0, 180, 60, OFTEN, 20.0, 90.0, tmp_path / "events"))
+    print(outcome)
     assert not outcome.faults, f"seed {seed}\n{outcome}"
