@@ -129,6 +129,22 @@ def test_gone_a_good_answer_and_gone_again_is_not_gone(net: Smallnet, lane: Lane
     assert (lane.series(key).retired_at, told(lane)) == (None, [])
 
 
+def test_a_host_that_calls_all_its_feeds_gone_for_two_days_loses_none(net: Smallnet, lane: LaneAtWork) -> None:
+    """CASES A3, A6: the Site's fault goes before the Series'."""
+    host = net.host("127.1.0.5")
+    for n in range(4):
+        host.feed(f"/{n}", ["One"], channel=DAILY)
+    keys = [lane.follow(host.url(f"/{n}")) for n in range(4)]
+    pass_by(lane, 2 * DAY)
+    host.script("*", status(410))
+    pass_by(lane, 50 * HOUR)
+    assert all(lane.outcomes(key).count("failed") >= 2 for key in keys)
+    host.unscript("*")
+    pass_by(lane, 2 * DAY)
+    assert {(row.retired_at, row.failures, row.gone_at) for row in map(lane.series, keys)} == {(None, 0, None)}
+    assert (told(lane), told(lane, None)) == ([], ["incident", "incident over"])
+
+
 def test_what_is_gone_is_looked_at_weekly_and_lives_again_when_it_answers(net: Smallnet, lane: LaneAtWork) -> None:
     host = net.host("127.1.0.5")
     host.feed("/feed", ["One"])
