@@ -51,6 +51,11 @@ OFFENCES = [
     ("hint.hint_check", "UPDATE lanes.series SET hint_every = '25 hours'"),
     ("hours_of_day.hours_of_day_check", "UPDATE lanes.series SET hint_skip_hours = 16777216"),
     ("days_of_week.days_of_week_check", "UPDATE lanes.series SET hint_skip_days = 128"),
+    # a robots.txt
+    ("robots.a_copy_has_an_instant", "INSERT INTO lanes.robots (origin, host_id, asked_at, again_at, text) "
+                                     "SELECT 'http://a.test', id, lanes.now(), lanes.now(), '' FROM lanes.hosts"),
+    ("robots.a_delay_has_a_start", "INSERT INTO lanes.robots (origin, host_id, asked_at, again_at, crawl_delay) "
+                                   "SELECT 'http://a.test', id, lanes.now(), lanes.now(), '1 second' FROM lanes.hosts"),
     # the rest
     ("word.word_check", "INSERT INTO lanes.lanes (site) VALUES ('')"),
     ("clock.clock_only_row_check", "INSERT INTO lanes.clock (only_row) VALUES (false)"),
