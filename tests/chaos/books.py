@@ -107,6 +107,7 @@ LEFT_OVER = {
     "retired": "SELECT key, retired_reason FROM lanes.series WHERE retired_at IS NOT NULL",
     "an incident is open": "SELECT whose, coalesce(machine, site), kind FROM lanes.incidents WHERE ended_at IS NULL",
     "a host fails though its incident ended": "SELECT name, failing FROM lanes.hosts WHERE failing IS NOT NULL",
+    "a host is thought dead": "SELECT name, dead_since FROM lanes.hosts WHERE dead_since IS NOT NULL",
     "a Series is failing": "SELECT key, failures, failure FROM lanes.series WHERE failures > 0",
 }
 
