@@ -246,6 +246,12 @@ def test_a_new_body_under_new_validators_is_trusted_again() -> None:
     assert read_anew(None, None, unconditional=True, distrusted=True) == (Distrust(None),)
 
 
+def test_without_validators_of_before_there_is_no_telling() -> None:
+    """They were dropped after a failure: what comes next is neither old nor new."""
+    claim = a_quiet_claim(validators=None, memory=Memory(distrusted=True))
+    assert read_anew('"b"', "today", unconditional=True, claim=claim) == ()
+
+
 def test_who_lies_again_stays_marked_as_it_was() -> None:
     assert read_anew('"a"', "yesterday", unconditional=True, distrusted=True) == ()
 

@@ -67,7 +67,8 @@ def test_a_good_read_is_heeded_where_there_is_a_refusal_on_record_and_nowhere_el
     for answer in (NOT_MODIFIED, a_response(200)):
         heed = only(Heed, followed(answer, remembering(refusing=True), sent_at=SENT))
         assert heed.read == Read(False, url_hash(URL), SENT)
-        assert followed(answer, remembering(refusing=True)) == ()
+        assert only(Heed, followed(answer, sent_at=SENT, refusing=True)) == heed  # of the host that a redirect led to
+        assert followed(answer, remembering(refusing=True), refusing=True) == ()
         assert followed(answer, sent_at=SENT) == ()
 
 
