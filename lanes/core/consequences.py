@@ -200,8 +200,8 @@ def _of_move(claim: Claim, judged: Judgement, known: Known, around: Circumstance
 def _shares(judged: Judgement, known: Known) -> bool:
     """Whether what came was known: a 304 and the same bytes are; of a document, some of it, or there was nothing to know yet."""
     match judged.meaning:
-        case Read(document=document):
-            return not known.any or bool(known.identities) or not document.items
+        case Read():
+            return not known.any or bool(known.identities)
         case _:
             return True
 

@@ -1,6 +1,6 @@
 """Notices: the closed set of their kinds, and the words by which each is owed once (DESIGN 8).
 
-Owns kinds and events.  Refuses to own: what makes one owed (`settlement`, `retirement`, `lanes.upkeep`), writing (rules/6_telling_and_giving_up.sql)
+Owns kinds and events.  Refuses to own: what makes one owed (`settlement`, `retirement`, `lanes.upkeep`), writing (`lanes.store`)
 and delivery.  Must never break: the same thing owed to the same Reader has the same event, however often it is found.
 """
 

@@ -192,6 +192,28 @@ class UpkeepStore:
         with self._database.transaction() as connection:
             return _retire(connection, list(_SQL.refused_alone(connection, age=age, most=BATCH)), age, reason)
 
+    def deserted(self) -> tuple[Trouble, ...]:
+        """Those that go on at a place where no Series is eligible any more."""
+        with self._database.connection() as connection:
+            return _troubles(_SQL.deserted(connection))
+
+    def end_deserted(self, trouble: Trouble) -> int:
+        """Ends one of them; the owner is told, if of its beginning too.  1, or 0 where something is polled there again."""
+        with self._database.transaction() as connection:
+            _SQL.hold_place(connection, incident_id=trouble.incident_id)
+            ended = _SQL.end_deserted(connection, incident_id=trouble.incident_id)
+            if ended is None:
+                return 0
+            kind = Kind.INCIDENT_OVER if trouble.whose == "site" else Kind.REFUSAL_OVER
+            _CONSEQUENCES.tell_owner_over(
+                connection,
+                kind=kind.value,
+                event=notices.incident_over(trouble.incident_id),
+                body=Jsonb({**trouble.body, "deserted": True}),
+                told_event=notices.incident(trouble.incident_id),
+            )
+            return 1
+
     def owed(self) -> Owed:
         """The Notices that wait for delivery."""
         with self._database.connection() as connection:
@@ -304,7 +326,7 @@ def _judge_by_the_rest(connection: Connection, host: Any, retired: set[int]) -> 
         return
     _SQL.keep_answers(connection, host_id=host.id, answers=Jsonb(left))
     rest = tuple(Answered(series_id, kind) for series_id, kind, _ in left)
-    if host.failing is None or not isinstance(blame.site(rest, host.failing), SiteHeals):
+    if not rest or host.failing is None or not isinstance(blame.site(rest, host.failing), SiteHeals):
         return
     over = _CONSEQUENCES.site_heals(connection, host_id=host.id)
     if over is not None:

@@ -45,6 +45,7 @@ DUTIES = (
     Duty("tell-readers", MINUTE, ageing.tell_readers),
     Duty("tell-of-ends", MINUTE, ageing.tell_of_ends),
     Duty("give-up", MINUTE, ageing.give_up),
+    Duty("end-deserted", MINUTE, ageing.end_deserted),
     Duty("prune-record", 10 * MINUTE, pruning.prune_record),
     Duty("prune-addresses", 10 * MINUTE, pruning.prune_addresses),
     Duty("prune-hosts", 10 * MINUTE, pruning.prune_hosts),

@@ -39,6 +39,12 @@ def tell_of_ends(store: UpkeepStore) -> Iterator[int]:
     yield store.tell_of_taken_back()
 
 
+def end_deserted(store: UpkeepStore) -> Iterator[int]:
+    """Trouble of a place where nothing is polled any more is over, and nothing came back: only the owner, who knows of it, is told."""
+    for trouble in store.deserted():
+        yield store.end_deserted(trouble)
+
+
 def give_up(store: UpkeepStore) -> Iterator[int]:
     """What has been silent for a month of it retires, its Readers told; the rest of the Site lives on (CASES A11, A16)."""
     for trouble in store.troubles():

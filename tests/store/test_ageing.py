@@ -14,7 +14,7 @@ from lanes.upkeep import DUTIES
 from tests.fix_database import Clock
 from tests.rows import DAY, HOUR, MINUTE, Rows
 
-AGES = ("tell-owner", "tell-readers", "tell-of-ends", "give-up")
+AGES = ("tell-owner", "tell-readers", "tell-of-ends", "give-up", "end-deserted")
 
 
 class Trouble:
@@ -231,20 +231,16 @@ def test_what_was_revived_in_the_middle_of_an_incident_has_its_thirty_days_again
     host = trouble.rows.host()
     series = trouble.series(host, "ann")
     trouble.incident(host)
-    trouble.clock.advance(30 * DAY)
+    trouble.clock.advance(20 * DAY)
     trouble.upkeep()
-    assert set(trouble.retired()) == {series}
-    trouble.rows(
-        "UPDATE lanes.series SET retired_at = NULL, retired_reason = NULL, revived_at = lanes.now() WHERE id = %s",
-        series,
-    )
+    trouble.rows("UPDATE lanes.series SET revived_at = lanes.now() WHERE id = %s", series)
     trouble.clock.advance(29 * DAY)
     trouble.upkeep()
     assert trouble.retired() == {}
     trouble.clock.advance(DAY)
     trouble.upkeep()
     assert trouble.retired() == {series: "site gone"}
-    assert trouble.told("stopped") == [("ann", "stopped")] * 2
+    assert trouble.told("stopped") == [("ann", "stopped")]
 
 
 def test_what_nobody_reads_or_the_owner_paused_is_not_given_up(trouble: Trouble) -> None:
@@ -338,9 +334,10 @@ def test_a_url_that_is_read_again_is_told_to_those_who_knew(trouble: Trouble) ->
 
 
 def test_the_owner_is_told_once_of_a_refusal_over_an_hour(trouble: Trouble) -> None:
-    host = trouble.rows.host()
+    host, short, dead = (trouble.rows.host() for _ in range(3))
+    for each in (host, short, dead):
+        trouble.series(each, "ann")
     incident = trouble.incident(host, "refusal", kind="refused")
-    short, dead = trouble.rows.host(), trouble.rows.host()
     passing = trouble.incident(short, "refusal", kind="refused")
     trouble.incident(dead)
     trouble.clock.advance(59 * MINUTE)
@@ -353,6 +350,32 @@ def test_the_owner_is_told_once_of_a_refusal_over_an_hour(trouble: Trouble) -> N
     trouble.upkeep()
     assert trouble.told() == [(None, "refused for an hour")]
     assert trouble.rows.one("SELECT event FROM lanes.notices") == notices.incident(incident)
+
+
+@pytest.mark.parametrize(("whose", "over"), [("site", "incident over"), ("refusal", "refusal over")])
+def test_trouble_where_the_last_series_is_given_up_is_over_and_nothing_came_back(
+    trouble: Trouble, whose: str, over: str
+) -> None:
+    host = trouble.rows.host(failing="404" if whose == "site" else None)
+    series = trouble.series(host, "ann", good_at=None)
+    incident = trouble.incident(host, whose)
+    trouble.rows("SELECT lanes.tell_owner('incident', %s, '{}')", notices.incident(incident))
+    trouble.clock.advance(31 * DAY)
+    trouble.upkeep()
+    assert trouble.rows.the_series(series).retired_reason == "site gone"
+    assert trouble.rows.one("SELECT ended_at FROM lanes.incidents") is not None
+    assert trouble.rows.the_host(host).failing is None
+    assert trouble.told(over) == [(None, over)]
+    assert trouble.told("back again") == []
+
+
+def test_trouble_goes_on_while_one_series_is_polled_there(trouble: Trouble) -> None:
+    host = trouble.rows.host()
+    trouble.series(host, "ann", paused_at=trouble.rows.now())
+    trouble.incident(host)
+    trouble.series(host, "ann")
+    trouble.upkeep()
+    assert trouble.rows.one("SELECT ended_at FROM lanes.incidents") is None
 
 
 def test_sql_and_core_have_the_same_word_for_an_event(rows: Rows) -> None:

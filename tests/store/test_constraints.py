@@ -63,6 +63,14 @@ OFFENCES = [
     ("browser.browser_only_row_check", f"INSERT INTO lanes.browser (only_row, heartbeat_at) VALUES (false, {SOMEWHEN})"),
     ("readers.readers_name_check", "INSERT INTO lanes.readers (name) VALUES ('')"),
     ("readers.readers_name_key", "INSERT INTO lanes.readers (name) VALUES ('owner')"),
+    ("clock_shifts.clock_shifts_back_check", f"INSERT INTO lanes.clock_shifts (at, back) VALUES ({SOMEWHEN}, '0')"),
+    ("words.words_check", "INSERT INTO lanes.words (site, at_least, said_at, ended_at) "
+                          f"VALUES ('feeds', '1 hour', {SOMEWHEN}, '2031-05-03Z')"),
+    ("words.what_stood_before_has_a_reason", "INSERT INTO lanes.words (site, at_least, said_at, before_until) "
+                                             f"VALUES ('feeds', '1 hour', {SOMEWHEN}, {SOMEWHEN})"),
+    ("words.about_a_host_or_a_site", f"INSERT INTO lanes.words (at_least, said_at) VALUES ('1 hour', {SOMEWHEN})"),
+    ("words.only_a_host_is_blocked", f"INSERT INTO lanes.words (site, said_at) VALUES ('feeds', {SOMEWHEN})"),
+    ("series.distrust_has_a_reason", f"UPDATE lanes.series SET distrusted_at = {SOMEWHEN}"),
     ("incidents.incidents_whose_check", f"INSERT INTO lanes.incidents (whose, site, started_at) VALUES ('them', 'feeds', {SOMEWHEN})"),
     ("incidents.incidents_check", "INSERT INTO lanes.incidents (whose, site, started_at, ended_at) "
                                   f"VALUES ('site', 'feeds', {SOMEWHEN}, '2031-05-03Z')"),

@@ -15,6 +15,7 @@ from lanes.store.following import BATCH, FollowStore, Wanted, Was
 from lanes.store.polls import Claimed, PollStore
 from lanes.store.pool import Database
 from tests.fix_database import Clock
+from tests.rows import Rows
 
 URL = "http://a.test/feed"
 
@@ -282,3 +283,16 @@ def test_the_bookmark_counter_is_that_of_the_rows(
             "SELECT key FROM lanes.series s WHERE bookmarks <> (SELECT count(*) FROM lanes.bookmarks WHERE series_id = s.id)"
         ).fetchall()
     assert wrong == []
+
+
+@pytest.mark.parametrize(("by_owner", "looked_at"), [(False, True), (True, False)])
+def test_what_was_given_up_is_looked_at_once_when_somebody_bookmarks_it_anew(
+    rows: Rows, database: Database, by_owner: bool, looked_at: bool
+) -> None:
+    now = rows.now()
+    series = rows.series(
+        key="moss", bookmarks=0, latest_checked_at=now, retired_at=now, retired_reason="gone", retired_by_owner=by_owner
+    )
+    row = rows.the_series(series)
+    FollowStore(database).follow([Wanted(row.site, row.url, "host.test", row.key)])
+    assert rows.one("SELECT lanes.due(s, NULL, lanes.now()) IS NOT NULL FROM lanes.series s") == looked_at

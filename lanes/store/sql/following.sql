@@ -52,7 +52,10 @@ WITH held AS (
     UPDATE lanes.series s SET
         bookmarks = s.bookmarks + 1,
         news_from = CASE WHEN s.bookmarks > 0 THEN s.news_from END,
-        bookmarked_at = CASE WHEN s.bookmarks > 0 THEN s.bookmarked_at ELSE lanes.now() END
+        bookmarked_at = CASE WHEN s.bookmarks > 0 THEN s.bookmarked_at ELSE lanes.now() END,
+        -- What was given up long ago may live again: whoever asks for it anew need not wait for the weekly look.
+        retry_at = CASE WHEN s.retired_at IS NULL OR s.retired_by_owner THEN s.retry_at ELSE lanes.now() END,
+        retry_reason = CASE WHEN s.retired_at IS NULL OR s.retired_by_owner THEN s.retry_reason ELSE 'bookmarked anew' END
     FROM held WHERE s.id = held.series_id RETURNING s.id, s.host_id, s.queue_host_id
 ), woken AS (
     UPDATE lanes.hosts h SET ready_at = least(h.ready_at, lanes.now()), unused_since = NULL

@@ -85,6 +85,30 @@ WHERE s.refused_since <= lanes.now() - :age::interval AND lanes.hopeless_since(s
       WHERE i.whose = 'refusal' AND i.ended_at IS NULL AND i.site = s.site AND coalesce(i.host_id, s.host_id) = s.host_id)
 ORDER BY s.id LIMIT :most;
 
+-- name: deserted()
+-- The incidents and refusal windows that go on where nothing is polled any more.
+SELECT i.id, i.whose, i.site, h.name AS host, i.kind, i.started_at, lanes.now() - i.started_at AS age,
+       i.owner_told_at IS NOT NULL AS owner_told
+FROM lanes.incidents i LEFT JOIN lanes.hosts h ON h.id = i.host_id
+WHERE i.whose IN ('site', 'refusal') AND i.ended_at IS NULL
+  AND NOT EXISTS (SELECT FROM lanes.series_of(i) s WHERE lanes.is_eligible(s))
+ORDER BY i.id;
+
+-- name: hold_place(incident_id)!
+-- Locks the host of an incident before it.
+SELECT FROM lanes.hosts WHERE id = (SELECT host_id FROM lanes.incidents WHERE id = :incident_id) FOR NO KEY UPDATE;
+
+-- name: end_deserted(incident_id)$
+-- Ends it, and no Reader is told that anything came back; null where something is polled there again.
+WITH ended AS (
+    UPDATE lanes.incidents i SET ended_at = greatest(lanes.now(), started_at), over_told_at = lanes.now()
+    WHERE i.id = :incident_id AND i.ended_at IS NULL AND NOT EXISTS (SELECT FROM lanes.series_of(i) s WHERE lanes.is_eligible(s))
+    RETURNING i.id, i.whose, i.host_id
+), judged AS (
+    UPDATE lanes.hosts h SET failing = NULL, answers = '[]' FROM ended e WHERE e.whose = 'site' AND h.id = e.host_id
+)
+SELECT id FROM ended;
+
 -- name: tell_of_refused_alone(age, kind)!
 -- Readers of Series whose own URL has been refused for this long, outside any refusal of their host or Site, once.
 INSERT INTO lanes.notices (reader_id, series_id, kind, event, body, made_at)
