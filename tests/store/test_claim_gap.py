@@ -432,7 +432,8 @@ def test_a_rest_that_the_registry_changes_acts_at_once(rows: Rows, lane: PollSto
 
 
 def is_down(rows: Rows, **facts: Any) -> None:
-    rows("INSERT INTO lanes.machines (machine, us_since) VALUES ('here', lanes.now())")
+    rows("INSERT INTO lanes.machines (machine) VALUES ('here') ON CONFLICT DO NOTHING")
+    rows("UPDATE lanes.machines SET us_since = lanes.now() WHERE machine = 'here'")
     for name, value in facts.items():
         rows(f"UPDATE lanes.machines SET {name} = %s WHERE machine = 'here'", value)
 
