@@ -57,7 +57,7 @@ class Impatient:
         self._thread = threading.Thread(target=self._press, name="owner")
         self._thread.start()
 
-    def leave(self) -> None:
+    def close(self) -> None:
         self._left.set()
         self._thread.join()
 
@@ -83,7 +83,6 @@ class Storm:
         """Returns when everything is healed and every process runs."""
         ends = time.monotonic() + seconds
         often = self._often
-        owner = Impatient(self._crew.url, self._world, self._random.random(), often.check_now)
         for every, strike in (
             (often.publish, self._world.publish),
             (often.weather, self._strike_host),
@@ -96,12 +95,12 @@ class Storm:
         ):
             if every is not None:
                 self._again(every, strike)
-        while time.monotonic() < ends:
-            self._crew.mind()
-            self._do_what_is_due()
-            time.sleep(TICK)
-        self._heal()
-        owner.leave()
+        with closing(Impatient(self._crew.url, self._world, self._random.random(), often.check_now)):
+            while time.monotonic() < ends:
+                self._crew.mind()
+                self._do_what_is_due()
+                time.sleep(TICK)
+            self._heal()
 
     def _again(self, every: float, strike: Callable[[], None]) -> None:
         def now_and_later() -> None:
