@@ -145,6 +145,10 @@ class Hand:
         """The pace of the host where the Poll is."""
         return self._entered[self._where].pace
 
+    def interval(self) -> timedelta:
+        """The interval in force of the host where the Poll is."""
+        return self._entered[self._where].interval
+
     def is_refusing(self) -> bool:
         """Whether the host where the Poll is has refused us lately, or the claim's Lane has."""
         return self._entered[self._where].refusing or self._claim.memory.refusing
@@ -177,7 +181,7 @@ class Poller:
         self, site: Site, store: PollStore, http: Http, lease: timedelta, chance: Callable[[], float] = random.random
     ) -> None:
         self._site, self._store, self._http, self._lease, self._chance = site, store, http, lease, chance
-        self._robots = RobotsFirst(http, store.robots, pages=not site.many_hosts)
+        self._robots = RobotsFirst(http, store.robots, pages=not site.many_hosts, hosts=site.hosts)
 
     def carry(self, claim: Claim, asked: float) -> Ended:
         """One Poll whole.  `asked` is the monotonic instant from before its claim was asked for."""
@@ -280,6 +284,7 @@ class Poller:
             site_rest=None if self._site.many_hosts else self._site.rest,
             host=hand.pace(),
             refusing=hand.is_refusing(),
+            interval=hand.interval(),
             host_floor=self._site.host_floors.get(hand.where, HOST_DEFAULT),
             latency=answer.latency if isinstance(answer, Response) else None,
             unconditional=isinstance(answer, Response) and not answer.conditional,

@@ -32,7 +32,8 @@ class Known:
 class Circumstances:
     """`now`, a random number 0 to 1, the registry's Rest (None on `feeds`), the pace of the host that answered and the floor to which
     it may narrow, the answer's latency, whether the question carried no validators, when its last request was sent (None: none
-    was), and whether the host that answered, or the Lane, has a refused read or a window on its record."""
+    was), whether the host that answered, or the Lane, has a refused read or a window on its record, and the
+    interval in force of that host, all lower bounds included."""
 
     now: datetime
     chance: float
@@ -43,3 +44,4 @@ class Circumstances:
     sent_at: datetime | None = None
     host_floor: timedelta = HOST_DEFAULT
     refusing: bool = False
+    interval: timedelta = HOST_DEFAULT

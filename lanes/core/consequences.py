@@ -158,7 +158,7 @@ def of_pace(claim: Claim, judged: Judgement, host: HostPace, around: Circumstanc
         case Refused() if around.sent_at is not None:
             found.append(_heed(claim, around, around.sent_at, refused=True))
         case AskedToWait(whole_host=True) if judged.unavailable_url is None:
-            found.append(Learn(_learnt(claim, around)))
+            found.append(Learn(_learnt(around)))
         case Blocked(detail=detail) | Disallowed(detail=detail):
             found.append(Forbid(detail))
         case _:
@@ -180,11 +180,11 @@ def _of_site(claim: Claim, view: SiteView) -> list[Consequence]:
 
 
 def _heed(claim: Claim, around: Circumstances, sent_at: datetime, *, refused: bool) -> Heed:
-    return Heed(Heard(refused, url_hash(claim.url), sent_at), _learnt(claim, around))
+    return Heed(Heard(refused, url_hash(claim.url), sent_at), _learnt(around))
 
 
-def _learnt(claim: Claim, around: Circumstances) -> RefusedPace:
-    return pace.refused_at(around.host, claim.host_pace, around.now, around.host_floor)
+def _learnt(around: Circumstances) -> RefusedPace:
+    return pace.refused_at(around.host, around.interval, around.now, around.host_floor)
 
 
 def _of_move(claim: Claim, judged: Judgement, known: Known, around: Circumstances) -> list[Consequence]:

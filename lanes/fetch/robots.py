@@ -36,7 +36,7 @@ REMEMBERED: Final = 8_192
 """Origins whose freshness a Lane keeps in mind, a megabyte; one that it forgot costs its next Poll a look at a row."""
 
 _BOM: Final = b"\xef\xbb\xbf"
-_LEADS_NOWHERE: Final = frozenset({Trouble.HOPS, Trouble.LOOP, Trouble.BAD_URL})  # RFC 9309 2.3.1.2: as good as a 404
+_LEADS_NOWHERE: Final = frozenset({Trouble.HOPS, Trouble.LOOP, Trouble.BAD_URL, Trouble.LEFT})  # RFC 9309 2.3.1.2: as good as a 404
 
 
 def origin_of(url: str) -> str | None:
@@ -109,10 +109,11 @@ class Rows(Protocol):
 
 
 class RobotsFirst:
-    """One per Lane process; safe for threads.  `pages`: the Site's documents are pages, which Disallow binds."""
+    """One per Lane process; safe for threads.  `pages`: the Site's documents are pages, which Disallow binds; `hosts` are its own, where
+    it has not many."""
 
-    def __init__(self, http: Http, rows: Rows, *, pages: bool) -> None:
-        self._http, self._rows, self._pages = http, rows, pages
+    def __init__(self, http: Http, rows: Rows, *, pages: bool, hosts: tuple[str, ...] = ()) -> None:
+        self._http, self._rows, self._pages, self._hosts = http, rows, pages, hosts
         self._fresh: dict[str, datetime] = {}
         self._lock = Lock()
 
@@ -139,7 +140,7 @@ class RobotsFirst:
     def _asked(
         self, claim: Claim, before: Robots | None, origin: str, permits: Permits, now: Callable[[], datetime]
     ) -> Look:
-        answer = self._http.get(_request(claim, origin), permits)
+        answer = self._http.get(_request(claim, origin, self._hosts), permits)
         if isinstance(answer, Postponed):
             put_back = PutBack(answer.reason, answer.wait, answer.address, _marked(answer.resume))
             return Look(answer.requests, stop=put_back, proof=proof(answer))
@@ -183,7 +184,7 @@ class RobotsFirst:
                 del self._fresh[next(iter(self._fresh))]
 
 
-def _request(claim: Claim, origin: str) -> Request:
+def _request(claim: Claim, origin: str, hosts: tuple[str, ...]) -> Request:
     return Request(
         f"{origin}/robots.txt",
         accept="text/plain, */*;q=0.5",
@@ -192,6 +193,7 @@ def _request(claim: Claim, origin: str) -> Request:
         resume=claim.resume,
         whole=DEADLINE,
         cut=CUT,
+        hosts=hosts,
     )
 
 

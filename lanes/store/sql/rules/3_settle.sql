@@ -14,6 +14,11 @@ BEGIN
     RETURN FOUND;
 END $$;
 
+-- Whether a host belongs to the Site of a Series: at another Site's host another Lane would claim it.
+CREATE FUNCTION lanes.is_own_host(p_series bigint, p_host bigint) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT EXISTS (SELECT FROM lanes.series s JOIN lanes.hosts h ON h.id = p_host AND h.site = s.site WHERE s.id = p_series)
+$$;
+
 -- Ends a Poll.  p_host is the host that answered; p_hosts are all that the Poll entered, p_sents when the last request to each was sent.
 -- Returns whether the lease still held: where it did not, only what slows was applied.
 CREATE FUNCTION lanes.settle(
@@ -41,10 +46,10 @@ BEGIN
         p_sents := lanes.all_back(p_sents, v_back);
     END IF;
     IF v_held THEN
-        IF p_url IS NOT NULL AND EXISTS (
+        IF p_url IS NOT NULL AND (EXISTS (
             SELECT FROM lanes.series o JOIN lanes.series s ON s.id = p_series AND o.site = s.site
             WHERE md5(o.url) = md5(p_url) AND o.id <> p_series
-        ) THEN v_url := NULL;  -- another Series is followed there already
+        ) OR NOT lanes.is_own_host(p_series, p_host)) THEN v_url := NULL;  -- another Series is followed there already, or it is another Site's
         END IF;
         UPDATE lanes.series s SET
             lease_until = NULL, lease_token = NULL, lease_machine = NULL, lease_trigger = NULL, abandoned = 0,
@@ -248,7 +253,7 @@ BEGIN
     SELECT o.* INTO v_other FROM lanes.series o JOIN lanes.series s ON s.id = p_series AND s.site = o.site
     WHERE o.url = p_url AND md5(o.url) = md5(p_url) AND o.id <> p_series FOR NO KEY UPDATE OF o;
     merged := FOUND;
-    IF merged AND v_other.retired_at IS NOT NULL THEN RETURN; END IF;
+    IF (merged AND v_other.retired_at IS NOT NULL) OR NOT lanes.is_own_host(p_series, p_host) THEN RETURN; END IF;
     IF merged THEN PERFORM lanes.copy_bookmarks(p_series, v_other.id, t); END IF;
     UPDATE lanes.series s SET
         moving_to = NULL, moving_since = NULL, moving_polls = 0,
