@@ -91,6 +91,19 @@ def test_a_429_without_a_wait_is_not_asked_again_for_ninety_seconds(net: Smallne
     assert lane.outcomes(b) == ["new"]
 
 
+def test_what_a_429_teaches_binds_the_very_next_request(net: Smallnet, lane: LaneAtWork) -> None:
+    """Its wait is over before the interval is that it taught: 1.25 times the one at which it refused."""
+    host = net.host("127.1.0.5")
+    keys = []
+    for path in ("/0", "/1"):
+        host.feed(path, ["One"])
+        keys.append(lane.follow(host.url(path)))
+    host.script("/0", status(429, retry_after=1))
+    refused, next_one = (lane.poll(key) for key in keys)
+    assert next_one.host_pace == timedelta(seconds=1.25)
+    assert next_one.sent_at - refused.sent_at >= next_one.host_pace
+
+
 MONTH = 30 * 86_400
 ODD_WAITS: dict[str, tuple[list[tuple[str, str]], float]] = {
     "no end": ([("Retry-After", "99999999999")], MONTH),

@@ -141,8 +141,11 @@ RETURNING id, started_at;
 SELECT lanes.tell_owner(:kind, :event, :body) FROM lanes.notices WHERE reader_id IS NULL AND event = :told_event;
 
 -- name: learn(host_id, pace, at, times, floor)!
--- The interval at which a host refused us, and its own floor from now on: answers only narrow, so it must be above that already.
-UPDATE lanes.hosts SET refused_pace = :pace, refused_pace_at = :at, refused_paces = :times, pace = greatest(pace, :floor) WHERE id = :host_id;
+-- The interval at which a host refused us, and its own floor from now on: answers only narrow, so it must be above that already.  It binds
+-- the very next request, whose place was settled a moment ago at the old one.
+UPDATE lanes.hosts SET refused_pace = :pace, refused_pace_at = :at, refused_paces = :times, pace = greatest(pace, :floor),
+    next_at = greatest(next_at, sent_at + greatest(pace, :floor, crawl_delay, owner_pace))
+WHERE id = :host_id;
 
 -- name: bury(host_id, dead)!
 -- A host that answers no more, or again.
