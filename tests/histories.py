@@ -66,8 +66,8 @@ def site_of(host: str) -> Site:
 class LateHttp(Http):
     """The worker that asked is suspended between its answer and what it makes of it, until it goes on or dies."""
 
-    def __init__(self) -> None:
-        super().__init__(AGENT, Guard([str(ALLOWED)]), limits=QUICK)
+    def __init__(self, net: Smallnet) -> None:
+        super().__init__(AGENT, Guard([str(ALLOWED)], net.resolver), limits=QUICK)
         self.answered, self.goes_on, self.dies = threading.Event(), threading.Event(), False
 
     def get(self, request: Request, permits: Permits) -> Answer:
@@ -197,19 +197,22 @@ class World:
             claim, _ = claimed
             self.witness.took(claim.host, claim.token, self.now(), self.told(claim.claimed_at))
 
-    def suspend(self, machine: str, name: str) -> None:
-        """A worker asks, and is suspended with the answer in hand."""
+    def suspend(self, machine: str, name: str, mood: Mood) -> None:
+        """A worker asks, is answered in a mood that is there for it alone, and suspended with that in hand."""
         site = SITES[name]
         if (claimed := self.claim(machine, site)) is None:
             return
         claim, asked = claimed
-        http = LateHttp()
+        moods = self.origins[claim.host].moods
+        usual = dict(moods)
+        moods.update(dict.fromkeys(PATHS, mood))
+        http = LateHttp(self.net)
         poller = Poller(site, self.store(machine, site), http, LEASE)
         thread = threading.Thread(target=poller.carry, args=(claim, asked), name="a late worker")
         thread.start()
         while thread.is_alive() and not http.answered.wait(0.002):
             pass
-        self.net.quiet()
+        moods.update(usual)
         arrivals = [replace(each, late=thread.is_alive()) for each in self.look(claim.key)]
         self.witness.see(arrivals)
         if not thread.is_alive():

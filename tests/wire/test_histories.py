@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 
 from tests import owed
 from tests.histories import COMICS, FEEDS, HOSTS, MACHINES, NAMES, READERS, NewDatabase, World, a_world, key_of
-from tests.moods import MOVED, PATHS, Mood, Robots
+from tests.moods import LEADS_ON, MOVED, PATHS, Mood, Robots
 from tests.witness import HOUR, Arrival
 
 MINUTE = 60.0
@@ -53,30 +53,36 @@ class Histories(RuleBasedStateMachine):
             self._pass("attic")
             self.world.move(10.5)
 
-    @rule(machine=machines)
-    def a_pass(self, machine: str) -> None:
-        self._pass(machine)
+    @rule(at=st.sampled_from((MACHINES[:1], MACHINES[1:], MACHINES)))
+    def a_pass(self, at: tuple[str, ...]) -> None:
+        """On one machine, or on both at once."""
+        self._pass(*at)
 
-    @rule()
-    def two_passes_at_once(self) -> None:
-        self._pass(*MACHINES)
-
-    @rule(machine=machines, times=st.integers(1, 5))
+    @rule(machine=machines, times=st.integers(1, 6))
     def passes_whenever_something_is_ready(self, machine: str, times: int) -> None:
         for _ in range(times):
-            if (ahead := self.world.ahead()) is not None:
-                self.world.move(max(ahead, 0.0))
+            self._wait_until_ready()
             self._pass(machine)
 
     @rule(machine=machines, site=sites)
     def a_worker_dies_with_its_claim(self, machine: str, site: str) -> None:
+        self._wait_until_ready()
         self.world.crash(machine, site)
 
-    @rule(machine=machines, site=sites)
-    def a_worker_is_suspended_with_its_answer(self, machine: str, site: str) -> None:
+    @rule(machine=machines, site=sites, mood=moods, span=spans, passes=st.integers(0, 2), ends=st.booleans())
+    def a_worker_is_suspended_with_its_answer(
+        self, machine: str, site: str, mood: Mood, span: float, passes: int, ends: bool
+    ) -> None:
+        """Time passes, others poll; and then it goes on, or not yet."""
+        self._wait_until_ready()
         before = owed.moment(self.world.owner)
-        self.world.suspend(machine, site)
+        self.world.suspend(machine, site, mood)
         self._judge(before, [])
+        self.world.move(span)
+        self.passes_whenever_something_is_ready(machine, passes)
+        if ends:
+            self.the_suspended_worker_ends(dies=False)
+            self._pass(machine)
 
     @rule(dies=st.booleans())
     def the_suspended_worker_ends(self, dies: bool) -> None:
@@ -105,15 +111,15 @@ class Histories(RuleBasedStateMachine):
     def a_chapter_is_published(self, name: str) -> None:
         self.world.publish(name)
 
-    @rule(host=hosts, path=st.sampled_from((*PATHS, MOVED)), mood=moods)
-    def a_mood(self, host: str, path: str, mood: Mood) -> None:
-        if path != MOVED or not mood.value.startswith(("301", "302")):
+    @rule(host=hosts, paths=st.sampled_from((PATHS, PATHS[:1], PATHS[1:])), mood=moods, passes=st.integers(0, 3))
+    def a_mood(self, host: str, paths: tuple[str, ...], mood: Mood, passes: int) -> None:
+        for path in paths:
             self.world.set_mood(host, path, mood)
+        self.passes_whenever_something_is_ready(MACHINES[0], passes)
 
-    @rule(host=hosts, mood=moods)
-    def a_mood_of_a_host(self, host: str, mood: Mood) -> None:
-        for path in PATHS:
-            self.world.set_mood(host, path, mood)
+    @rule(host=hosts, mood=st.sampled_from([mood for mood in Mood if mood not in LEADS_ON]))
+    def a_mood_of_what_redirects_lead_to(self, host: str, mood: Mood) -> None:
+        self.world.set_mood(host, MOVED, mood)
 
     @rule(host=hosts, robots=st.sampled_from(Robots))
     def another_robots_txt(self, host: str, robots: Robots) -> None:
@@ -125,41 +131,35 @@ class Histories(RuleBasedStateMachine):
 
     # The owner and the Readers
 
-    @rule(name=names)
-    def check_now(self, name: str) -> None:
-        self.world.verbs().check_now(key_of(name))
+    @rule(asked=st.sets(names, min_size=1, max_size=4))
+    def check_now(self, asked: set[str]) -> None:
+        for name in sorted(asked):
+            self.world.verbs().check_now(key_of(name))
 
-    @rule(place=places)
-    def the_owner_closes(self, place: str) -> None:
-        self.world.close_(place)
+    @rule(place=places, closes=st.booleans())
+    def the_owner_closes_or_reopens(self, place: str, closes: bool) -> None:
+        (self.world.close_ if closes else self.world.reopen)(place)
 
-    @rule(place=places)
-    def the_owner_reopens(self, place: str) -> None:
-        self.world.reopen(place)
+    @rule(place=st.sampled_from((*HOSTS, FEEDS.name, COMICS.name)), seconds=st.sampled_from((0.0, 3.0, 30.0, 600.0)))
+    def the_owner_slows_or_hastens(self, place: str, seconds: float) -> None:
+        if seconds:
+            self.world.slow(place, seconds)
+        else:
+            self.world.hasten(place)
 
-    @rule(place=st.sampled_from((*HOSTS, FEEDS.name, COMICS.name)), seconds=st.sampled_from((3.0, 30.0, 600.0)))
-    def the_owner_slows(self, place: str, seconds: float) -> None:
-        self.world.slow(place, seconds)
+    @rule(reader=readers, name=names, holds=st.booleans())
+    def a_bookmark_is_made_or_dropped(self, reader: str, name: str, holds: bool) -> None:
+        if holds:
+            self.world.follow(reader, name)
+        else:
+            self.world.verbs(reader).drop_bookmark(key_of(name))
 
-    @rule(place=st.sampled_from((*HOSTS, FEEDS.name, COMICS.name)))
-    def the_owner_hastens(self, place: str) -> None:
-        self.world.hasten(place)
-
-    @rule(reader=readers, name=names)
-    def a_bookmark(self, reader: str, name: str) -> None:
-        self.world.follow(reader, name)
-
-    @rule(reader=readers, name=names)
-    def a_bookmark_is_dropped(self, reader: str, name: str) -> None:
-        self.world.verbs(reader).drop_bookmark(key_of(name))
-
-    @rule(name=names)
-    def the_owner_retires(self, name: str) -> None:
-        self.world.word.retire(key_of(name), "not read any more")
-
-    @rule(name=names)
-    def the_owner_revives(self, name: str) -> None:
-        self.world.word.revive(key_of(name))
+    @rule(name=names, lives=st.booleans())
+    def the_owner_revives_or_retires(self, name: str, lives: bool) -> None:
+        if lives:
+            self.world.word.revive(key_of(name))
+        else:
+            self.world.word.retire(key_of(name), "not read any more")
 
     @rule()
     def upkeep(self) -> None:
@@ -168,6 +168,10 @@ class Histories(RuleBasedStateMachine):
         self._judge(before, [])
 
     # The laws
+
+    def _wait_until_ready(self) -> None:
+        if (ahead := self.world.ahead()) is not None:
+            self.world.move(max(ahead, 0.0))
 
     def _pass(self, *machines: str) -> None:
         before, seen = owed.moment(self.world.owner), len(self.world.witness.arrivals)
