@@ -11,7 +11,7 @@ from lanes.core.chapters import Item
 from lanes.core.circumstances import Known, Numbered
 from lanes.core.pace import HostPace
 from lanes.core.settlement import Settlement
-from tests.answers import NOT_MODIFIED, a_claim, a_document, a_response, an_item, known, settled
+from tests.answers import ANSWERED, NOT_MODIFIED, a_claim, a_document, a_response, an_item, known, settled
 
 
 def numbered(name: str, number: str | None, volume: str | None = "1", label: str = "") -> Item:
@@ -55,6 +55,12 @@ def test_back_fill_is_as_old_as_the_oldest_known_item_or_older_by_a_moment_at_le
     old, same, older = an_item("old", -3), an_item("same", -3), an_item("older", -3 - 1e-9)
     settlement = settled(a_response(200), a_document(same, older, old), a_claim(), known(old))
     assert [chapter.item.title for chapter in settlement.chapters if chapter.announced] == ["title same"]
+
+
+def test_a_known_item_dated_this_very_instant_is_not_in_the_future() -> None:
+    now = an_item("now", published_at=ANSWERED)
+    settlement = settled(a_response(200), a_document(an_item("older", -1), now), a_claim(), known(now))
+    assert [chapter.announced for chapter in settlement.chapters] == [False]
 
 
 # What is left behind
