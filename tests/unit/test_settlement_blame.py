@@ -112,6 +112,7 @@ def test_a_spared_410_is_not_the_first_of_two() -> None:
     assert not settled(GONE, None, open_incident).gone
     assert not settled(GONE, None, replace(open_incident, failing=None)).gone
     assert settled(GONE, None, a_claim()).gone
+    assert not any(settled(answer).gone for answer in (NOT_MODIFIED, NOT_FOUND, a_response(403), a_response(429)))
 
 
 def test_too_few_series_are_never_spared() -> None:
