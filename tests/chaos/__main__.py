@@ -30,7 +30,7 @@ def main() -> int:
     events = asked.events or Path(tempfile.mkdtemp(prefix="lanes-chaos-")) / "events"
     often = Often(
         publish=0.25, weather=200 / asked.hosts, kill=8.0, end=30.0, suspend=20.0, postgres=45.0, terminate=10.0, check_now=0.1,
-        clock=60.0 if asked.clock else None,
+        clock=20.0 if asked.clock else None,
     )  # fmt: skip
     plan = Plan(asked.seed, 60 * asked.minutes, asked.series, asked.hosts, often, 70.0, asked.patience, events)
     outcome = prove(plan)

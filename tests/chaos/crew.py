@@ -60,7 +60,7 @@ class Member:
 
     def end(self, how: signal.Signals = signal.SIGTERM) -> None:
         """An orderly end, once it has begun to listen for one."""
-        if self._free() and not self.suspended and " starts " in self.said[self._said_before :]:
+        if self._free() and not self.suspended and self.is_up:
             self._events.note("end", f"{self.name} {how.name}")
             self._asked_to_end = True
             self._send(how)
@@ -85,7 +85,7 @@ class Member:
         self.wake()
         if self.running is None:
             return
-        until(lambda: self.running is None or " starts " in self.said[self._said_before :], self.tail)
+        until(lambda: self.running is None or self.is_up, self.tail)
         self.end(how)
         try:
             self.running.process.wait(STOP_SECONDS)
@@ -101,6 +101,11 @@ class Member:
         if self.running is not None:
             self.running.kill()
             self.running = None
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it has said that it starts."""
+        return " starts " in self.said[self._said_before :]
 
     @property
     def said(self) -> str:

@@ -86,7 +86,7 @@ class Storm:
         for every, strike in (
             (often.publish, self._world.publish),
             (often.weather, self._strike_host),
-            (often.kill, lambda: self._worker().kill()),
+            (often.kill, self._kill),
             (often.end, lambda: self._worker().end()),
             (often.suspend, self._suspend),
             (often.postgres, self._strike_postgres),
@@ -135,6 +135,12 @@ class Storm:
         if heal is not None:
             heal()
             self._events.note("healed", host)
+
+    def _kill(self) -> None:
+        """Mostly one that has something to lose, however long a busy machine takes to start it."""
+        worker = self._worker()
+        if worker.is_up or self._random.random() < 0.2:
+            worker.kill()
 
     def _suspend(self) -> None:
         worker = self._worker()
