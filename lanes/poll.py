@@ -149,6 +149,11 @@ class Hand:
         """The interval in force of the host where the Poll is."""
         return self._entered[self._where].interval
 
+    def passed(self, requests: tuple[Sent, ...]) -> tuple[tuple[int, HostPace], ...]:
+        """The hosts that answered on the way, by a redirect, and their pace."""
+        led = {sent.host for sent in requests if sent.status is not None and 300 <= sent.status < 400} - {self._where}
+        return tuple((visit.host_id, visit.pace) for host, visit in self._entered.items() if host in led)
+
     def is_refusing(self) -> bool:
         """Whether the host where the Poll is has refused us lately, or the claim's Lane has."""
         return self._entered[self._where].refusing or self._claim.memory.refusing
@@ -285,6 +290,7 @@ class Poller:
             host=hand.pace(),
             refusing=hand.is_refusing(),
             interval=hand.interval(),
+            passed=hand.passed(trail.requests),
             host_floor=self._site.host_floors.get(hand.where, HOST_DEFAULT),
             latency=answer.latency if isinstance(answer, Response) else None,
             unconditional=isinstance(answer, Response) and not answer.conditional,

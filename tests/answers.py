@@ -89,7 +89,13 @@ def settled(
 ) -> Settlement:
     """The whole decision about one answer: judged, then decided."""
     claim = claim or a_claim()
-    plain: dict[str, Any] = {"now": ANSWERED, "chance": 0.5, "site_rest": None, "host": claim.pace, "interval": claim.host_pace}
+    plain: dict[str, Any] = {
+        "now": ANSWERED,
+        "chance": 0.5,
+        "site_rest": None,
+        "host": claim.pace,
+        "interval": claim.host_pace,
+    }
     circumstances = Circumstances(**(plain | around))
     return decide(claim, judged(answer, reading, claim, circumstances.now), before or Known(), circumstances)
 

@@ -33,7 +33,7 @@ class Circumstances:
     """`now`, a random number 0 to 1, the registry's Rest (None on `feeds`), the pace of the host that answered and the floor to which
     it may narrow, the answer's latency, whether the question carried no validators, when its last request was sent (None: none
     was), whether the host that answered, or the Lane, has a refused read or a window on its record, and the
-    interval in force of that host, all lower bounds included."""
+    interval in force of that host, all lower bounds included.  `passed` are the hosts, and their pace, whose redirects led there."""
 
     now: datetime
     chance: float
@@ -45,3 +45,4 @@ class Circumstances:
     host_floor: timedelta = HOST_DEFAULT
     refusing: bool = False
     interval: timedelta = HOST_DEFAULT
+    passed: tuple[tuple[int, HostPace], ...] = ()

@@ -14,7 +14,7 @@ from lanes.core.blame import Answered, SiteFails, SiteHeals, SiteTurns
 from lanes.core.circumstances import Circumstances, Known
 from lanes.core.claim import Claim, Moving, Validators
 from lanes.core.outcome import AskedToWait, Blocked, Disallowed, Judgement, Read, Refused, Unchanged, url_hash
-from lanes.core.pace import HostPace, RefusedPace
+from lanes.core.pace import HostPace, RefusedPace, Signal
 from lanes.core.refusal import Read as Heard
 
 
@@ -90,6 +90,15 @@ class Bury:
 
 
 @dataclass(frozen=True, slots=True)
+class Ease:
+    """A host on the way answered, by a redirect: its interval as after any healthy answer."""
+
+    host_id: int
+    before: HostPace
+    after: HostPace
+
+
+@dataclass(frozen=True, slots=True)
 class Forbid:
     """Our own guard, or robots.txt, says no: Readers and owner are told once."""
 
@@ -97,7 +106,7 @@ class Forbid:
 
 
 OfSeries = Retire | Revive | Gather | Adopt | Distrust | Forbid
-OfHost = Remember | SiteFails | SiteHeals | Spare | Heed | Learn | Bury
+OfHost = Remember | SiteFails | SiteHeals | Spare | Heed | Learn | Bury | Ease
 Consequence = OfSeries | OfHost
 
 
@@ -163,6 +172,10 @@ def of_pace(claim: Claim, judged: Judgement, host: HostPace, around: Circumstanc
             found.append(Forbid(detail))
         case _:
             pass
+    for host_id, before in around.passed:
+        eased = pace.after(before, Signal.HEALTHY, None, around.now)
+        if (eased.pace, eased.backoffs) != (before.pace, before.backoffs):
+            found.append(Ease(host_id, before, eased))
     # The claim remembers of its own host whether it is dead; where a hop led elsewhere, only the answering host's pace tells.
     dead, was_dead = pace.is_dead(host), pace.is_dead(around.host)
     if dead != was_dead or dead != claim.memory.dead:

@@ -36,7 +36,8 @@ REMEMBERED: Final = 8_192
 """Origins whose freshness a Lane keeps in mind, a megabyte; one that it forgot costs its next Poll a look at a row."""
 
 _BOM: Final = b"\xef\xbb\xbf"
-_LEADS_NOWHERE: Final = frozenset({Trouble.HOPS, Trouble.LOOP, Trouble.BAD_URL, Trouble.LEFT})  # RFC 9309 2.3.1.2: as good as a 404
+_LEADS_NOWHERE: Final = frozenset({Trouble.HOPS, Trouble.LOOP, Trouble.BAD_URL, Trouble.LEFT})
+"""As good as a 404 (RFC 9309 2.3.1.2)."""
 
 
 def origin_of(url: str) -> str | None:

@@ -21,6 +21,7 @@ from lanes.core.consequences import (
     Bury,
     Consequence,
     Distrust,
+    Ease,
     Forbid,
     Gather,
     Heed,
@@ -114,6 +115,8 @@ def _of_host(connection: Connection, claim: Claim, place: Place, consequence: Of
             _heed(connection, claim, place, consequence, now)
         case Learn(refused=refused):
             _learn(connection, place, refused)
+        case Ease(host_id=host_id, before=before, after=after):
+            _SQL.ease(connection, host_id=host_id, before=before.pace, pace=after.pace, backoffs=after.backoffs)
         case Bury(dead=dead):
             _SQL.bury(connection, host_id=place.answered_by, dead=dead)
         case _:

@@ -8,7 +8,7 @@ import pytest
 
 from lanes.core.answer import Answer, Forbidden, NoResponse, Postponed, Sent, Trouble
 from lanes.core.blame import SPARED_REST, Answered, SiteFails, SiteHeals, answers_after, proof, site
-from tests.answers import URL, a_response
+from tests.answers import STAMP, URL, a_response
 
 NOON = datetime(2031, 5, 4, 12, tzinfo=UTC)
 ASKED = Sent(URL, "host.test", "192.0.2.1", NOON)
@@ -100,7 +100,7 @@ def test_a_good_answer_has_no_beginning() -> None:
 
 
 def test_of_eleven_series_the_one_that_answered_longest_ago_is_forgotten() -> None:
-    answers = heard(*((n, None) for n in range(11)))
+    answers = heard((0, None), (1, "404"), *((n, None) for n in range(2, 11)))
     assert [each.series_id for each in answers] == list(range(1, 11))
 
 
@@ -195,3 +195,11 @@ def test_two_of_three_feeds_are_dead_and_the_incident_ends_once_they_are_given_u
 
 def test_what_is_spared_rests_an_hour() -> None:
     assert timedelta(hours=1) == SPARED_REST
+
+
+def test_ten_good_answers_and_one_more_are_still_ten_good_answers() -> None:
+    """A busy host costs no write for each of its Polls."""
+    ten = tuple(Answered(number) for number in range(10))
+    assert answers_after(ten, 11, None, STAMP) is ten
+    one_fails = (*ten[:9], Answered(9, "404", STAMP))
+    assert answers_after(one_fails, 11, None, STAMP) == (*one_fails[1:], Answered(11))

@@ -28,3 +28,17 @@ def test_good_reads_by_way_of_a_redirect_end_the_window_of_the_host_that_refused
     assert [lane.poll(key).outcome for key in keys] == ["new", "new"]
     assert lane.host("two.test").refused_until is None
     assert lane.all("SELECT id FROM lanes.incidents WHERE ended_at IS NULL") == []
+
+
+def test_a_host_that_only_redirects_narrows_again_and_lives(net: Smallnet, lane: LaneAtWork) -> None:
+    """It answers; what comes from where it leads says nothing about it."""
+    one, two = net.host("127.1.0.5", "one.test"), net.host("127.1.0.6", "two.test")
+    one.script("/a", redirect(two.url("/a"), 302))
+    two.feed("/a", ["One"])
+    key = lane.follow(one.url("/a"))
+    lane.tell(
+        "UPDATE lanes.hosts SET pace = '5 minutes', backoffs = 3, dead_since = lanes.now() WHERE name = 'one.test'"
+    )
+    assert lane.poll(key).outcome == "new"
+    host = lane.host("one.test")
+    assert (host.pace, host.backoffs, host.dead_since) == (timedelta(minutes=4.5), 0, None)

@@ -147,6 +147,10 @@ UPDATE lanes.hosts SET refused_pace = :pace, refused_pace_at = :at, refused_pace
     next_at = greatest(next_at, sent_at + greatest(pace, :floor, crawl_delay, owner_pace))
 WHERE id = :host_id;
 
+-- name: ease(host_id, before, pace, backoffs)!
+-- A host on the way answered; what somebody widened since stands.
+UPDATE lanes.hosts SET pace = :pace, backoffs = :backoffs, dead_since = NULL WHERE id = :host_id AND pace = :before;
+
 -- name: bury(host_id, dead)!
 -- A host that answers no more, or again.
 UPDATE lanes.hosts SET dead_since = CASE WHEN :dead THEN coalesce(dead_since, lanes.now()) END WHERE id = :host_id;
