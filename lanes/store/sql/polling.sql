@@ -130,20 +130,24 @@ UPDATE lanes.lanes l SET gap = :gap,
 WHERE l.site = :site AND l.gap IS DISTINCT FROM :gap::interval;
 
 -- name: gauges(site, machine, rest)^
--- The row-derived gauges of a Lane, computed per pass and never per scrape.
+-- The row-derived gauges of a Lane: one look at each Series of its Site, whose place in the queue says first that it is not due.
+-- lanes.now() is taken once, for it is a statement of its own.
+WITH clock AS MATERIALIZED (SELECT lanes.now() AS t)
 SELECT count(*) AS eligible,
-       count(*) FILTER (WHERE due AND NOT held) AS due,
-       count(*) FILTER (WHERE due AND held) AS held,
-       max(lanes.now() - due_at) FILTER (WHERE due AND NOT held) AS behind,
-       max(lanes.now() - due_at) FILTER (WHERE due AND held) AS oldest_held,
-       max(lanes.now() - force_poll_at) FILTER (WHERE turn = 0) AS oldest_pending,
+       count(*) FILTER (WHERE due_at IS NOT NULL AND NOT held) AS due,
+       count(*) FILTER (WHERE due_at IS NOT NULL AND held) AS held,
+       max(t - due_at) FILTER (WHERE NOT held) AS behind,
+       max(t - due_at) FILTER (WHERE held) AS oldest_held,
+       max(t - force_poll_at) FILTER (WHERE turn = 0) AS oldest_pending,
        max(refused_until) AS refused_until,
        (SELECT count(*) FROM lanes.incidents i WHERE i.ended_at IS NULL AND (i.site = :site OR i.machine = :machine)) AS incidents
 FROM (
-    SELECT s.force_poll_at, s.turn, greatest(lanes.due_at(s, :rest), s.added_at) AS due_at,
-           lanes.due(s, :rest, lanes.now()) IS NOT NULL AS due, lanes.is_held(s, h, l, lanes.now()) AS held,
-           CASE WHEN greatest(l.refused_until, h.refused_until) > lanes.now() THEN greatest(l.refused_until, h.refused_until) END
+    SELECT c.t, s.force_poll_at, s.turn, lanes.is_held(s, h, l, c.t) AS held,
+           CASE WHEN (s.claimable_at <= c.t OR s.not_before > c.t) AND lanes.due(s, :rest, c.t) IS NOT NULL
+               THEN greatest(lanes.due_at(s, :rest), s.added_at) END AS due_at,
+           CASE WHEN greatest(l.refused_until, h.refused_until) > c.t THEN greatest(l.refused_until, h.refused_until) END
                AS refused_until
-    FROM lanes.series s JOIN lanes.hosts h ON h.id = s.queue_host_id JOIN lanes.lanes l ON l.site = s.site
+    FROM clock c CROSS JOIN lanes.series s JOIN lanes.hosts h ON h.id = s.queue_host_id JOIN lanes.lanes l ON l.site = s.site
     WHERE s.site = :site AND lanes.is_eligible(s)
+    OFFSET 0
 ) x;
