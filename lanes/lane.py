@@ -39,7 +39,8 @@ log = logging.getLogger("lanes.lane")
 LONGEST_SLEEP = 5.0  # seconds: every hint may be lost, and still nothing waits longer than this to be seen
 RESCAN = 1.0  # seconds: how often the claim's scan starts from the very first host again
 CLAIMS_AT_ONCE = 256  # claims asked for between two looks at the clock's note and the gauges
-HOUSEKEEPING = 60.0  # seconds between two notes of the clock, and two sets of gauges
+HOUSEKEEPING = 60.0  # seconds between two notes of the clock, and at least between two sets of gauges
+GAUGES_REST = 50  # times as long as the last set of gauges took, for it reads each Series: 2 % of a processor at most
 ALONE_RETRY = timedelta(seconds=10)  # ... and then for this long, if they would not end
 ALONE_AFTER = 25.0  # seconds a Series that is fetched alone waits for the others in hand, well inside its lease
 GRACE = 20.0  # seconds a fetch in hand may still take after SIGTERM; then it is put back
@@ -81,6 +82,7 @@ class Lane:
         self._scan_from: datetime | None = None
         self._rescan_at = 0.0
         self._house_at = 0.0
+        self._gauges_at = 0.0
         self._gap_at = 0.0
         self._floored = False
         self._alone = False
@@ -248,22 +250,36 @@ class Lane:
             return
         self._house_at = time.monotonic() + HOUSEKEEPING
         self._store.keep_house()
-        gauges = self._store.gauges(self._rest)
-        self._metrics.gauges(gauges)
         if (resident := _resident()) > self._memory_bound:
             log.warning(
                 "this Lane ends to be started afresh, it has grown bytes=%s bound=%s", resident, self._memory_bound
             )
             self.stop()
-        if self._passed:
-            log.info(
-                "this Lane polled polls=%s behind=%s due=%s held=%s",
-                self._polled,
-                gauges.behind or 0,
-                gauges.due,
-                gauges.held,
-            )
-            self._polled, self._passed = 0, False
+        if time.monotonic() >= self._gauges_at:
+            self._gauges_at = float("inf")  # until this set is read
+            # A thread, for among a million Series that takes seconds, and the claims go on.
+            threading.Thread(target=self._read_gauges, name="gauges", daemon=True).start()
+
+    def _read_gauges(self) -> None:
+        began = time.monotonic()
+        try:
+            gauges = self._store.gauges(self._rest)
+            self._metrics.gauges(gauges)
+            if self._passed:
+                polled, self._polled, self._passed = self._polled, 0, False
+                log.info(
+                    "this Lane polled polls=%s behind=%s due=%s held=%s",
+                    polled,
+                    gauges.behind or 0,
+                    gauges.due,
+                    gauges.held,
+                )
+        except DatabaseAway as cause:
+            log.warning("the gauges of this Lane stay as they are, Postgres is away cause=%s", cause)
+        except Exception:
+            log.exception("a bug ended the reading of the gauges")
+        finally:
+            self._gauges_at = time.monotonic() + GAUGES_REST * (time.monotonic() - began)
 
     def _take_in_hand(self, more: int) -> None:
         with self._lock:

@@ -1,7 +1,7 @@
 """What a process tells Prometheus and whoever asks whether it is well.
 
 Owns the table of metrics, and the one small endpoint that serves /metrics and /health.  Refuses to own: any row.  What comes from rows
-is handed in once a Pass and never asked for by a scrape.  Must never break: labels come from closed sets, and every series exists from
+is handed in once a minute at most and never asked for by a scrape.  Must never break: labels come from closed sets, and every series exists from
 the start, so that a rate or an alert never meets a hole.
 """
 
@@ -169,7 +169,7 @@ class LaneMetrics:
         self._last_pass, self._last_pass_clock = datetime.now(UTC), time.monotonic()
 
     def gauges(self, found: Gauges) -> None:
-        """The row-derived gauges, once a Pass at most."""
+        """The row-derived gauges, once a minute at most."""
         self._gauges["lanes_eligible"].set(found.eligible)
         self._gauges["lanes_due"].set(found.due)
         self._gauges["lanes_held"].set(found.held)
