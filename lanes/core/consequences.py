@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from lanes.core import blame, moving, pace, retirement, urls
+from lanes.core import blame, moving, pace, retirement
 from lanes.core.blame import Answered, SiteFails, SiteHeals, SiteTurns
 from lanes.core.circumstances import Circumstances, Known
 from lanes.core.claim import Claim, Moving, Validators
@@ -202,7 +202,7 @@ def _learnt(around: Circumstances) -> RefusedPace:
 
 def _of_move(claim: Claim, judged: Judgement, known: Known, around: Circumstances) -> list[Consequence]:
     memory, to = claim.memory, judged.moved_to
-    if to is None or to == memory.stays_off or urls.is_same_place(claim.url, to):
+    if to is None or to == memory.stays_off:
         return [] if memory.moving is None else [Gather(None)]
     gathered = moving.after(memory.moving, to, around.now, shares=_shares(judged, known))
     if moving.is_proved(gathered, around.now):

@@ -304,7 +304,7 @@ def _with(
         consequences=(*settled.consequences, *consequences.of_pace(claim, judged, settled.host, around)),
         host_wait=_dead_wait(settled, judged, around) or settled.host_wait,
         host_before=around.host,
-        url=_asked_first(claim.url, judged.moved_to) if settled.good else None,
+        url=_asked_first(claim, judged.moved_to) if settled.good else None,
         series_wait=series_wait,
         unavailable_url=judged.unavailable_url,
         unconditional=around.unconditional,
@@ -319,11 +319,12 @@ def _dead_wait(settled: Settlement, judged: Judgement, around: Circumstances) ->
     return Wait(around.now + pace.DEAD_PROBE, "the host does not answer: asked once an hour")
 
 
-def _asked_first(url: str, moved_to: str | None) -> str | None:
-    """A permanent move inside one host (scheme, slash, www) that led to a good answer is asked first from then on (DESIGN 4.3 Hops)."""
-    if moved_to is None or moved_to == url:
+def _asked_first(claim: Claim, moved_to: str | None) -> str | None:
+    """A permanent move inside one host (scheme, slash, www) that led to a good answer is asked first from then on (DESIGN 4.3 Hops),
+    unless the owner took that very move back."""
+    if moved_to is None or moved_to in (claim.url, claim.memory.stays_off):
         return None
-    return moved_to if urls.is_same_place(url, moved_to) else None
+    return moved_to if urls.is_same_place(claim.url, moved_to) else None
 
 
 def _changed(settled: Settlement, claim: Claim, around: Circumstances) -> dict[str, list[object]]:

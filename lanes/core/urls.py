@@ -91,9 +91,10 @@ def is_same_place(one: str, other: str) -> bool:
     return here is not None and there is not None and _plain(here) == _plain(there)
 
 
-def _plain(parts: Parts) -> tuple[str, str, str | None]:
-    """What is left of a URL without its scheme, its last slash and its www."""
-    return parts.host.removeprefix("www."), parts.target.rstrip("/"), parts.userinfo
+def _plain(parts: Parts) -> tuple[str, int | None, str, str | None]:
+    """What is left of a URL without its scheme (and that scheme's own port), its last slash and its www."""
+    port = None if parts.port == PORTS[parts.scheme] else parts.port
+    return parts.host.removeprefix("www."), port, parts.target.rstrip("/"), parts.userinfo
 
 
 def _is_host(host: str) -> bool:

@@ -116,15 +116,19 @@ def test_an_empty_document_of_a_series_without_chapters_is_as_good_as_any() -> N
     assert found == (Gather(Moving(THERE, ANSWERED, 1)),)
 
 
+def test_a_move_inside_one_host_is_gathered_too_for_another_series_may_be_there() -> None:
+    there = "https://www.host.test/feed/"
+    assert followed(led(there), a_quiet_claim()) == (Gather(Moving(there, ANSWERED, 1)),)
+
+
 @pytest.mark.parametrize(
     "answer",
     [
         NOT_MODIFIED,
         a_response(200),
         replace(a_response(200), url=THERE, permanent=False),
-        led("https://www.host.test/feed/"),
     ],
-    ids=["304", "the old URL", "not permanent throughout", "the same place"],
+    ids=["304", "the old URL", "not permanent throughout"],
 )
 def test_a_good_answer_without_a_move_forgets_what_was_gathered(answer: Answer) -> None:
     """CASES E1, E3: three Polls in a row must agree."""

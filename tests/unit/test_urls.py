@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lanes.core.urls import Parts, follow, shown, split
+from lanes.core.urls import Parts, follow, is_same_place, shown, split
 
 
 @pytest.mark.parametrize(
@@ -90,3 +90,18 @@ def test_no_text_raises_and_what_is_followed_can_be_asked(base: str, location: s
 def test_a_target_fits_a_request_line(tail: str) -> None:
     parts = split(f"http://a.test/{tail}")
     assert parts is None or all("\x21" <= each <= "\x7e" for each in parts.target)
+
+
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [
+        ("https://www.host.test/feed/", True),
+        ("http://host.test:80/feed", True),
+        ("http://host.test:8080/feed", False),
+        ("http://host.test/feeds", False),
+        ("http://feed.host.test/feed", False),
+        ("http://me:secret@host.test/feed", False),
+    ],
+)
+def test_scheme_slash_and_www_are_the_same_place_and_nothing_else_is(other: str, same: bool) -> None:
+    assert is_same_place("http://host.test/feed", other) == same

@@ -240,3 +240,14 @@ def test_a_move_to_what_is_retired_itself_is_not_followed_into_silence(net: Smal
     new.publish("/feed", "Two")
     days_pass(lane, 2)
     assert "new chapters" in told(lane)
+
+
+def test_two_series_that_a_slash_tells_apart_become_one(net: Smallnet, lane: LaneAtWork) -> None:
+    """CASES E4's kind: the one that is asked by way of the other's URL retires, there too."""
+    host = net.host("127.1.0.5")
+    host.feed("/feed/", ["One"], channel=DAILY)
+    host.script("/feed", redirect(host.url("/feed/")))
+    there, mover = lane.follow(host.url("/feed/")), lane.follow(host.url("/feed"))
+    pass_by(lane, 4 * DAY)
+    assert lane.series(mover).retired_reason == f"moved to {there}"
+    assert lane.series(there).retired_at is None

@@ -28,8 +28,9 @@ WHERE s.id = :series_id AND NOT s.retired_by_owner AND NOT EXISTS (
 RETURNING s.id;
 
 -- name: gather(series_id, moving_to, moving_since, moving_polls)!
--- What is known of a move so far.
-UPDATE lanes.series SET moving_to = :moving_to, moving_since = :moving_since, moving_polls = :moving_polls WHERE id = :series_id;
+-- What is known of a move so far; nothing, where the Series is there already: a move inside one host is asked first at once.
+UPDATE lanes.series SET moving_to = :moving_to, moving_since = :moving_since, moving_polls = :moving_polls
+WHERE id = :series_id AND url IS DISTINCT FROM :moving_to;
 
 -- name: adopt(series_id, url, host_id)^
 -- The Series moves; where another is followed there it retires and its Bookmarks are copied.
