@@ -77,7 +77,7 @@ class Storm:
         self._often, self._longest = often, longest
         self._plan: list[tuple[float, int, Callable[[], None]]] = []
         self._order = itertools.count()
-        self._directions = itertools.cycle((-1, 1))
+        self._directions = itertools.cycle((1, -1))
         self._weather: dict[str, Heal] = {}
 
     def rage(self, seconds: float) -> None:
@@ -177,7 +177,7 @@ class Storm:
             self._events.note("terminate", str(ended))
 
     def _jump(self) -> None:
-        """A clock set wrong, back and forward in turn, by seconds or by an hour."""
+        """A clock set wrong, forward and back in turn, by seconds or by an hour."""
         with suppress(psycopg.Error), psycopg.connect(self._crew.url, connect_timeout=2, autocommit=True) as connection:
             move(connection, self._events, next(self._directions) * self._random.choice((8, 90, 3600)))
 
