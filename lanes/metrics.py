@@ -1,8 +1,8 @@
 """What a process tells Prometheus and whoever asks whether it is well.
 
 Owns the table of metrics, and the one small endpoint that serves /metrics and /health.  Refuses to own: any row.  What comes from rows
-is handed in once a minute at most and never asked for by a scrape.  Must never break: labels come from closed sets, and every series exists from
-the start, so that a rate or an alert never meets a hole.
+is handed in once a minute at most and never asked for by a scrape.  Must never break: labels come from closed sets, and every series
+exists from the start, so that a rate or an alert never meets a hole.
 """
 
 from __future__ import annotations

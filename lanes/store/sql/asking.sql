@@ -7,6 +7,8 @@ SELECT lanes.now();
 
 -- name: standings(key, site, words, failing, sites, rests, polling)
 -- How Series stand: all, or those of a key, of a Site, with a text in key, title or URL, or failing.
+-- lanes.now() is taken once, here and below, for it is a statement of its own.
+WITH clock AS MATERIALIZED (SELECT lanes.now() AS now)
 SELECT s.id, s.key, s.site, s.title, s.url, s.home, h.name AS host, t.now, s.tier, s.url <> '' AS has_url, s.bookmarks, s.paused_at,
        s.retired_at, s.retired_reason, s.lifecycle, s.lease_until, s.lease_machine, s.retry_at, s.retry_reason,
        s.failures, s.failure, s.failing_since, coalesce(s.not_before > t.now, false) AS waits, s.good_at, s.added_at,
@@ -32,7 +34,7 @@ CROSS JOIN (
     SELECT CASE WHEN bool_and(m.us_since IS NOT NULL) THEN min(m.us_since) END AS us_since
     FROM (SELECT DISTINCT machine FROM lanes.polls WHERE claimed_at > lanes.now() - interval '5 minutes') p
     LEFT JOIN lanes.machines m USING (machine)) u
-CROSS JOIN (SELECT lanes.now() AS now) t
+CROSS JOIN clock t
 CROSS JOIN LATERAL (SELECT lanes.due_at(s, r.rest) AS at) d
 CROSS JOIN LATERAL (SELECT lanes.gate(s, h, a.next_at, l, :polling AND NOT l.switched_off, t.now) AS stop) g
 WHERE (:key::text IS NULL OR s.key = :key)
@@ -65,7 +67,7 @@ ORDER BY claimed_at LIMIT 1;
 -- name: lane(site)^
 -- A Lane's own row, what it has in hand, and its latest claim.
 SELECT l.paused_at, CASE WHEN l.refused_until > lanes.now() THEN l.refused_until END AS refused_until,
-       (SELECT count(*) FROM lanes.series WHERE site = l.site AND lease_until > lanes.now()) AS in_hand,
+       (SELECT count(*) FROM lanes.series WHERE site = l.site AND lease_until > (SELECT lanes.now())) AS in_hand,
        (SELECT claimed_at FROM lanes.polls WHERE site = l.site ORDER BY claimed_at DESC LIMIT 1) AS polled_at,
        l.seen_at, l.switched_off, l.gap, l.owner_gap
 FROM lanes.lanes l WHERE l.site = :site;
@@ -78,8 +80,8 @@ FROM (
     SELECT CASE
         WHEN not_before_reason = :blocked THEN 'blocked'
         WHEN dead_since IS NOT NULL THEN 'dead'
-        WHEN not_before > lanes.now() AND not_before_reason = :refuses THEN 'refusing'
-        WHEN not_before > lanes.now() THEN 'waiting' END AS how
+        WHEN not_before > (SELECT lanes.now()) AND not_before_reason = :refuses THEN 'refusing'
+        WHEN not_before > (SELECT lanes.now()) THEN 'waiting' END AS how
     FROM lanes.hosts WHERE site = :site) x;
 
 -- name: lines_down()
@@ -110,7 +112,7 @@ SELECT lanes.now() AS now, count(*) AS series, count(*) FILTER (WHERE bookmarks 
        count(*) FILTER (WHERE bookmarks > 0 AND latest_checked_at = '-infinity') AS never_checked,
        count(*) FILTER (WHERE failures > 0) AS failing, count(*) FILTER (WHERE retired_at IS NOT NULL) AS retired,
        count(*) FILTER (WHERE paused_at IS NOT NULL) AS paused, count(*) FILTER (WHERE turn = 0 AND claimable_at IS NOT NULL) AS pending,
-       count(*) FILTER (WHERE not_before > lanes.now() AND claimable_at IS NOT NULL) AS waiting,
+       count(*) FILTER (WHERE not_before > (SELECT lanes.now()) AND claimable_at IS NOT NULL) AS waiting,
        count(*) FILTER (WHERE refused_since IS NOT NULL AND retired_at IS NULL) AS refused,
        count(*) FILTER (WHERE distrusted_at IS NOT NULL) AS distrusted,
        (SELECT count(*) FROM lanes.chapters) AS chapters, pg_database_size(current_database()) AS database_bytes,

@@ -17,7 +17,8 @@ ORDER BY i.id;
 WITH named AS (
     SELECT b.reader_id, s.id, s.key, s.title, row_number() OVER (PARTITION BY b.reader_id ORDER BY s.id) AS n
     FROM lanes.incidents i, lanes.series_of(i) s JOIN lanes.bookmarks b ON b.series_id = s.id AND NOT b.muted
-    WHERE i.id = :incident_id AND i.ended_at IS NULL AND lanes.silent_since(s, i.started_at) <= lanes.now() - :age::interval
+    WHERE i.id = :incident_id AND i.ended_at IS NULL AND i.started_at <= (SELECT lanes.now()) - :age::interval
+      AND lanes.silent_since(s, i.started_at) <= (SELECT lanes.now()) - :age::interval
       AND coalesce(b.bookmarked_at <= i.told_at, true)
       AND NOT EXISTS (SELECT FROM lanes.notices n WHERE n.reader_id = b.reader_id AND n.event = :event)
 ), marked AS (
@@ -72,14 +73,15 @@ SELECT lanes.tell_owner(:kind, :event, :body);
 -- Series that are silent in an incident or a refusal window for this long, counted for each from when it came into it.
 SELECT s.id, s.host_id, i.started_at AS since
 FROM lanes.incidents i, lanes.series_of(i) s
-WHERE i.id = :incident_id AND i.ended_at IS NULL AND lanes.hopeless_since(s, i.started_at) <= lanes.now() - :age::interval
+WHERE i.id = :incident_id AND i.ended_at IS NULL AND i.started_at <= (SELECT lanes.now()) - :age::interval
+  AND lanes.hopeless_since(s, i.started_at) <= (SELECT lanes.now()) - :age::interval
 ORDER BY s.id LIMIT :most;
 
 -- name: refused_alone(age, most)
 -- Series whose own URL has been refused for this long, outside any refusal of their host or Site.
 SELECT s.id, s.host_id, s.refused_since AS since
 FROM lanes.series s
-WHERE s.refused_since <= lanes.now() - :age::interval AND lanes.hopeless_since(s, s.refused_since) <= lanes.now() - :age::interval
+WHERE s.refused_since <= lanes.now() - :age::interval AND lanes.hopeless_since(s, s.refused_since) <= (SELECT lanes.now()) - :age::interval
   AND NOT EXISTS (
       SELECT FROM lanes.incidents i
       WHERE i.whose = 'refusal' AND i.ended_at IS NULL AND i.site = s.site AND coalesce(i.host_id, s.host_id) = s.host_id)
@@ -117,7 +119,7 @@ SELECT b.reader_id, s.id, :kind, lanes.event('refused', s.id, s.refused_since),
                           'series', jsonb_build_array(jsonb_build_object('key', s.key, 'title', s.title))),
        lanes.now()
 FROM lanes.series s JOIN lanes.hosts h ON h.id = s.host_id JOIN lanes.bookmarks b ON b.series_id = s.id AND NOT b.muted
-WHERE s.refused_since <= lanes.now() - :age::interval AND lanes.silent_since(s, s.refused_since) <= lanes.now() - :age::interval
+WHERE s.refused_since <= lanes.now() - :age::interval AND lanes.silent_since(s, s.refused_since) <= (SELECT lanes.now()) - :age::interval
   AND NOT EXISTS (
       SELECT FROM lanes.incidents i
       WHERE i.whose = 'refusal' AND i.ended_at IS NULL AND i.site = s.site AND coalesce(i.host_id, s.host_id) = s.host_id)
@@ -147,7 +149,7 @@ SELECT id, answers, failing FROM lanes.hosts WHERE id = ANY (:host_ids) ORDER BY
 -- Locks those of these Series that have still not given a good answer, in order.
 SELECT s.id, w.since
 FROM lanes.series s JOIN unnest(:series_ids::bigint[], :sinces::timestamptz[]) AS w (id, since) ON w.id = s.id
-WHERE lanes.hopeless_since(s, w.since) <= lanes.now() - :age::interval
+WHERE lanes.hopeless_since(s, w.since) <= (SELECT lanes.now()) - :age::interval
 ORDER BY s.id FOR NO KEY UPDATE OF s;
 
 -- name: now()$
@@ -168,7 +170,7 @@ UPDATE lanes.hosts SET answers = :answers WHERE id = :host_id;
 
 -- name: owed()^
 -- How many Notices wait for delivery, and for how long the oldest has.
-SELECT count(*) AS owed, max(lanes.now() - made_at) AS oldest FROM lanes.notices WHERE delivered_at IS NULL;
+SELECT count(*) AS owed, lanes.now() - min(made_at) AS oldest FROM lanes.notices WHERE delivered_at IS NULL;
 
 -- name: record_days()
 -- The partitions of the poll record with their sizes in bytes; the strays' has no day.
@@ -189,7 +191,7 @@ DELETE FROM lanes.polls_stray WHERE ctid = ANY (ARRAY(
 -- Address rows that nobody has used, or waits for, for a while.
 DELETE FROM lanes.addresses WHERE address IN (
     SELECT address FROM lanes.addresses
-    WHERE used_at <= lanes.now() - :idle::interval AND next_at <= lanes.now() AND booked_until <= lanes.now()
+    WHERE used_at <= lanes.now() - :idle::interval AND greatest(next_at, booked_until) <= (SELECT lanes.now())
     ORDER BY used_at LIMIT :most FOR UPDATE SKIP LOCKED);
 
 -- name: note_unused(after, most)$
@@ -212,8 +214,8 @@ SELECT max(id) FROM page;
 -- Locks hosts that no Series has pointed to for so long, unless they hold the owner's word or a running wait; nor was any asked lately, as
 -- a hop of somebody's redirects is, whose pace would be forgotten.
 SELECT id FROM lanes.hosts h
-WHERE unused_since <= lanes.now() - :unused_for::interval AND coalesce(sent_at <= lanes.now() - :unused_for::interval, true)
-  AND greatest(next_at, busy_until, not_before) <= lanes.now() AND coalesce(refused_until <= lanes.now(), true)
+WHERE unused_since <= lanes.now() - :unused_for::interval AND coalesce(sent_at <= (SELECT lanes.now()) - :unused_for::interval, true)
+  AND greatest(next_at, busy_until, not_before, refused_until) <= (SELECT lanes.now())
   AND owner_pace IS NULL AND NOT EXISTS (SELECT FROM lanes.words w WHERE w.host_id = h.id AND w.ended_at IS NULL)
 ORDER BY unused_since LIMIT :most FOR UPDATE SKIP LOCKED;
 
@@ -225,7 +227,7 @@ DELETE FROM lanes.hosts h WHERE id = ANY (:host_ids)
 -- name: prune_incidents(kept, most)!
 -- Incidents that ended long ago.
 DELETE FROM lanes.incidents WHERE id IN (
-    SELECT id FROM lanes.incidents WHERE ended_at <= lanes.now() - :kept::interval ORDER BY started_at LIMIT :most);
+    SELECT id FROM lanes.incidents WHERE ended_at <= (SELECT lanes.now()) - :kept::interval ORDER BY started_at LIMIT :most);
 
 -- name: prune_notices(kept, most)!
 -- Notices that were delivered long ago, but for those by which it is known who is to be told of an incident's end.
