@@ -241,10 +241,9 @@ class Closed:
 
 
 def _asked_to_wait(until: Callable[[Request], datetime | None]) -> Waits:
-    """What our own guard laid nobody asked for: a Lane that starts, perhaps with other networks allowed, lifts it."""
     return Waits(
         Kind.RETRY_AFTER,
-        until=lambda request: None if request.refused or request.outcome == Label.BLOCKED else until(request),
+        until=lambda request: None if request.refused else until(request),
         known_by=lambda request: request.sent_at,
     )
 

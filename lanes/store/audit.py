@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from psycopg.rows import args_row
 
 from lanes.core.audit import Demand, Kind, Offence, Place, Report, Request, offences
+from lanes.core.outcome import NOT_PUBLIC
 from lanes.store.pool import Connection, Database, named_sql
 
 _REQUESTS: str = named_sql("audit").requests.sql
@@ -65,7 +66,7 @@ class _Seen:
 def _requests(
     connection: Connection, place: Place, since: datetime | None, until: datetime | None
 ) -> Iterator[Request]:
-    values = {"place": place.value, "since": since, "until": until}
+    values = {"place": place.value, "since": since, "until": until, "guard": NOT_PUBLIC}
     with connection.cursor("audit_requests", row_factory=args_row(Request), withhold=True) as cursor:
         cursor.itersize = _AT_ONCE
         yield from cursor.execute(_REQUESTS, values)

@@ -12,6 +12,7 @@ import pytest
 
 from lanes.cli import main
 from lanes.core.audit import Kind, Report
+from lanes.core.outcome import NOT_PUBLIC
 from lanes.core.robots import Robots
 from lanes.store.polls import PollStore
 from lanes.store.pool import Database
@@ -80,6 +81,15 @@ def test_a_request_to_a_host_that_had_asked_to_wait_is_named(record: PollRecord)
     assert counted(report) == {Kind.RETRY_AFTER: 1}
     assert report.first_offence is not None
     assert report.first_offence.place == "one.example"
+
+
+@pytest.mark.parametrize(("outcome", "late"), [("blocked", ""), ("abandoned", "; too late")])
+def test_a_wait_that_our_own_guard_laid_is_nobodys_demand(record: PollRecord, outcome: str, late: str) -> None:
+    """A redirect led to a forbidden address; the Lane was started anew, which lifts that, and asked at once."""
+    guarded = f"{NOT_PUBLIC}: 127.2.0.9 (LANES_ALLOW_NETWORKS lets more through){late}"
+    record.write(0, outcome=outcome, detail=guarded, series_wait_until=at(86_400))
+    record.write(60)
+    assert record.audit().clean
 
 
 def test_a_request_of_a_series_that_was_told_to_wait_is_named_and_its_neighbour_is_not(record: PollRecord) -> None:

@@ -142,12 +142,6 @@ def test_of_two_waits_that_are_over_at_once_the_earlier_is_told() -> None:
     assert offence.earlier_at == at(0.1)
 
 
-def test_a_wait_that_our_own_guard_laid_is_nobodys_demand() -> None:
-    """A redirect led to a forbidden address; the Lane was started anew, and asked at once."""
-    led_astray = request(0, outcome="blocked", series_wait_until=at(86_400), place="7")
-    assert kinds(Place.SERIES, led_astray, request(60, place="7")) == []
-
-
 def test_a_wait_of_a_series_binds_that_series_and_not_its_host() -> None:
     """CASES B1: `/a` waits, `/b` of the same host is still polled."""
     told = request(0, series_wait_until=at(1500))

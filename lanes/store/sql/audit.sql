@@ -1,19 +1,21 @@
 -- What the audit reads: what was sent and answered, and what was demanded; nothing that the claim believed.
 
--- name: requests(place, since, until)
+-- name: requests(place, since, until, guard)
 -- The requests that were written, grouped by one kind of place and in the order of their sent instants.  Before `since` only those
 -- are read that may still bind a later one: of the day before (or as far back as the owner's slowest word), for no learnt interval is
 -- longer, or with a wait that was still ahead.  A Series matters only where somebody asked it to wait, a Site only where it has a Gap, was
 -- stopped, or the owner spoke of it; a request counts for the Site whose host it went to.
 -- Instants from before a clock that went back are shifted as the stored pace was; their Polls had ended by then, whatever latest_seen
 -- missed.  A Poll whose end was before its claim was in hand meanwhile: its instants are of two clocks.
--- What a failure laid on its host and was given back binds nobody, for it may have been lifted since.
+-- What a failure laid on its host and was given back binds nobody, for it may have been lifted since; nor does what our own guard laid
+-- (a detail that begins with :guard), which every Lane that starts lifts.
 WITH clock AS MATERIALIZED (
     SELECT lanes.shifted() AS total, (SELECT at FROM lanes.clock_shifts ORDER BY id DESC LIMIT 1) AS shifted_at
 )
 SELECT place, p.host, series_id, machine, token::text, claimed_at - back, sent_at - back,
        least(ended_at - back, CASE WHEN back > '0' THEN shifted_at END), outcome, host_pace, lane_gap,
-       CASE WHEN NOT (outcome = 'failed' AND changed ? 'given back') THEN host_wait_until - back END, lane_wait_until - back, series_wait_until - back
+       CASE WHEN NOT (outcome = 'failed' AND changed ? 'given back') THEN host_wait_until - back END, lane_wait_until - back,
+       CASE WHEN NOT starts_with(coalesce(detail, ''), :guard) THEN series_wait_until - back END
 FROM clock CROSS JOIN lanes.polls p
      LEFT JOIN (SELECT name, site FROM lanes.hosts) h ON :place::text = 'site' AND h.name = p.host,
      LATERAL (SELECT CASE :place::text
