@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
+from uuid import UUID
 
 from lanes.core.answer import Answer
 from lanes.core.claim import LEASE, Claim
@@ -36,6 +37,8 @@ from tests.witness import Arrival, Witness
 
 QUICK = replace(LIMITS, connect=1.0, read=0.15, whole=2.0, hop_wait=0.0)
 """A hop never waits in its slot: its Poll is put back, for the clock to move."""
+NEAR = 0.9
+"""Seconds between a request's instant in the poll record and its arrival: less than from one to the next at a host."""
 COMICS = comics("comics.test", gap=10)
 SITES = {site.name: site for site in (FEEDS, COMICS)}
 MACHINES = ("attic", "cellar")
@@ -108,6 +111,8 @@ class World:
     owner: Owner
     lanes: dict[str, list[LaneAtWork]] = field(default_factory=dict)
     workers: list[Worker] = field(default_factory=list)
+    claimed: list[UUID] = field(default_factory=list)
+    """The leases of all workers that are no Lane."""
     offset: float = 0.0
     back: float = 0.0
     _seen: int = 0
@@ -143,12 +148,15 @@ class World:
     def note_clock(self) -> None:
         self.store("attic", FEEDS).keep_house()
 
-    def ahead(self) -> float | None:
-        """Seconds until something may be claimed somewhere."""
-        return self.owner.one(
+    def ahead(self, host: str | None = None) -> float | None:
+        """Seconds until something may be claimed at a host, or (None) anywhere; None: not until something changes."""
+        ahead: float | None = self.owner.one(
             "SELECT extract(epoch FROM min(greatest(h.ready_at, l.next_at, l.refused_until)) - lanes.now())::float8 AS ahead "
-            "FROM lanes.hosts h JOIN lanes.lanes l USING (site) WHERE h.ready_at > lanes.now() AND h.ready_at < 'infinity'"
-        ).ahead
+            "FROM lanes.hosts h JOIN lanes.lanes l USING (site) WHERE h.ready_at < 'infinity' "
+            "AND CASE WHEN %s::text IS NULL THEN h.ready_at > lanes.now() ELSE h.name = %s END",
+            host, host,
+        ).ahead  # fmt: skip
+        return ahead
 
     # Polling
 
@@ -164,6 +172,10 @@ class World:
             each.join(60)
             assert not each.is_alive(), "a Pass did not end"
         self.witness.see(self.look())
+        lost = self.owner.all(
+            "SELECT key FROM lanes.series WHERE lease_token IS NOT NULL AND lease_token <> ALL (%s)", self.claimed
+        )
+        assert not lost, f"a Lane has forgotten a Poll in hand: {lost}"
 
     def restart(self, machine: str) -> None:
         """Its Lanes end, and others begin on the same rows."""
@@ -184,6 +196,7 @@ class World:
             asked = time.monotonic()
             turn = store.claim(LEASE, None if site.many_hosts else site.rest, None)
             if isinstance(turn, Claimed):
+                self.claimed.append(turn.claim.token)
                 return turn.claim, asked
             if not isinstance(turn, AskAgain):
                 return None
@@ -197,11 +210,11 @@ class World:
             claim, _ = claimed
             self.witness.took(claim.host, claim.token, self.now(), self.told(claim.claimed_at))
 
-    def suspend(self, machine: str, name: str, mood: Mood) -> None:
-        """A worker asks, is answered in a mood that is there for it alone, and suspended with that in hand."""
+    def suspend(self, machine: str, name: str, mood: Mood) -> str | None:
+        """A worker asks, is answered in a mood that is there for it alone, and suspended with that in hand.  At which host."""
         site = SITES[name]
         if (claimed := self.claim(machine, site)) is None:
-            return
+            return None
         claim, asked = claimed
         moods = self.origins[claim.host].moods
         usual = dict(moods)
@@ -217,10 +230,11 @@ class World:
         self.witness.see(arrivals)
         if not thread.is_alive():
             http.close()
-            return
+            return claim.host
         self.workers.append(Worker(claim, http, thread, arrivals))
         for host in {claim.host, *(each.host for each in arrivals)}:
             self.witness.took(host, claim.token, self.now(), self.told(claim.claimed_at))
+        return claim.host
 
     def end_late(self, *, dies: bool) -> list[Arrival]:
         """The worker that has been suspended longest goes on, or dies; what it says now."""
@@ -257,18 +271,20 @@ class World:
         return Arrival(visit.host, visit.address, site_of(visit.host).name, series, given, at, ended)
 
     def _sent(self, visits: list[Visit]) -> list[tuple[str, str, float]]:
-        since = timedelta(seconds=self.now() - min(visit.wall for visit in visits) - self.offset - self.back + 1)
+        """What the poll record has of that time: host, key, and when by the machine's clock."""
+        since, until = (end(visit.wall for visit in visits) + self.offset for end in (min, max))
         rows = self.owner.all(
             "SELECT p.host, s.key, extract(epoch FROM p.sent_at)::float8 AS at "
             "FROM lanes.polls p JOIN lanes.series s ON s.id = p.series_id "
-            "WHERE p.sent_at BETWEEN lanes.now() - %s AND lanes.now() + '1 minute'",
-            since,
+            "WHERE p.sent_at BETWEEN to_timestamp(%s) AND to_timestamp(%s)",
+            since - NEAR,
+            until + NEAR,
         )
         return [(row.host, row.key, row.at - self.offset) for row in rows]
 
     def _whose(self, visit: Visit, rows: list[tuple[str, str, float]]) -> str:
         """Each request that was made is in the poll record, at its instant."""
-        near = [row for row in rows if row[0] == visit.host and abs(row[2] - visit.wall) < 0.5]
+        near = [row for row in rows if row[0] == visit.host and abs(row[2] - visit.wall) < NEAR]
         assert near, f"not in the poll record: {visit}; near it are {rows}"
         return min(near, key=lambda row: abs(row[2] - visit.wall))[1]
 

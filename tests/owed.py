@@ -13,12 +13,16 @@ from datetime import timedelta
 from lanes.core.claim import LEASE
 from lanes.store.audit import audit
 from tests.fix_lane import Owner, Row
-from tests.histories import COMICS, HOSTS, key_of
+from tests.histories import COMICS, key_of
 from tests.rows import NEVER
 from tests.witness import Arrival, costs_nothing
 
-HINT_SLACK = timedelta(seconds=1.2)
-"""A hint may be late by a place booked at a shared address, 0.5 s for each host there, and by a second after a claim in vain."""
+HINT_SLACK = timedelta(seconds=5)
+"""A hint may be late by a place booked at a shared address, and by a second after a claim in vain."""
+LONGEST_INTERVAL = timedelta(seconds=610)
+"""Of a host or Site: the owner's slowest word in these histories is 10 min."""
+STAMP_SLACK = timedelta(seconds=6)
+"""A late request may book its place 5 s ahead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,7 @@ def judge(owner: Owner, before: Moment, answered: Iterable[Arrival]) -> None:
     failures_have_a_cause(before, after, answered)
     retired_are_told(owner, before, after)
     leases_end(owner)
+    stamps_are_past(owner)
     hints_are_never_late(owner)
 
 
@@ -126,6 +131,29 @@ def leases_end(owner: Owner) -> None:
         COMICS.rest,
     )
     assert not stuck, f"in hand for ever: {stuck}"
+    busy = owner.all(
+        "SELECT name, busy_until FROM lanes.hosts h WHERE busy_until > lanes.now() "
+        "AND NOT EXISTS (SELECT FROM lanes.series s WHERE s.lease_token = h.busy_token)"
+    )
+    assert not busy, f"in hand of nobody: {busy}"
+
+
+def stamps_are_past(owner: Owner) -> None:
+    """What has been done was done by now, also where the clock went back: nobody waits for an hour that was lost."""
+    ahead = owner.all(
+        "SELECT key FROM lanes.series WHERE latest_checked_at > lanes.now() + %s UNION ALL "
+        "SELECT name FROM lanes.hosts WHERE sent_at > lanes.now() + %s",
+        STAMP_SLACK,
+        STAMP_SLACK,
+    )
+    assert not ahead, f"done in the future: {ahead}"
+    spent = owner.all(
+        "SELECT name FROM lanes.hosts WHERE next_at > lanes.now() + %s UNION ALL "
+        "SELECT site FROM lanes.lanes WHERE next_at > lanes.now() + %s",
+        LONGEST_INTERVAL,
+        LONGEST_INTERVAL,
+    )
+    assert not spent, f"a bucket is spent for longer than anybody demands: {spent}"
 
 
 def hints_are_never_late(owner: Owner) -> None:
@@ -149,7 +177,3 @@ def nobody_is_forgotten(owner: Owner, since: float, shows: dict[str, set[str]]) 
         if row.eligible and not (read and shows[row.key] <= set(owner.titles(row.key))):
             lacking.append(row.key)
     return lacking
-
-
-PLACES = (*HOSTS, "feeds", COMICS.name)
-"""What the owner can speak of."""

@@ -60,29 +60,28 @@ class Histories(RuleBasedStateMachine):
 
     @rule(machine=machines, times=st.integers(1, 6))
     def passes_whenever_something_is_ready(self, machine: str, times: int) -> None:
-        for _ in range(times):
-            self._wait_until_ready()
-            self._pass(machine)
+        self._polls_at(None, machine, times)
 
     @rule(machine=machines, site=sites)
     def a_worker_dies_with_its_claim(self, machine: str, site: str) -> None:
         self._wait_until_ready()
         self.world.crash(machine, site)
 
-    @rule(machine=machines, site=sites, mood=moods, span=spans, passes=st.integers(0, 2), ends=st.booleans())
+    @rule(machine=machines, site=sites, mood=moods, span=spans, others=st.integers(0, 2), ends=st.booleans())
     def a_worker_is_suspended_with_its_answer(
-        self, machine: str, site: str, mood: Mood, span: float, passes: int, ends: bool
+        self, machine: str, site: str, mood: Mood, span: float, others: int, ends: bool
     ) -> None:
-        """Time passes, others poll; and then it goes on, or not yet."""
+        """Time passes, a Lane polls there or another worker is suspended as well; and then it goes on, or not yet."""
         self._wait_until_ready()
-        before = owed.moment(self.world.owner)
-        self.world.suspend(machine, site, mood)
-        self._judge(before, [])
+        host = self._suspend(machine, site, mood)
         self.world.move(span)
-        self.passes_whenever_something_is_ready(machine, passes)
+        if others == 1:
+            self._suspend(machine, site, Mood.WELL)
+        elif others == 2:
+            self._polls_at(host, machine, 1)
         if ends:
             self.the_suspended_worker_ends(dies=False)
-            self._pass(machine)
+            self._polls_at(host, machine, 2)
 
     @rule(dies=st.booleans())
     def the_suspended_worker_ends(self, dies: bool) -> None:
@@ -111,11 +110,11 @@ class Histories(RuleBasedStateMachine):
     def a_chapter_is_published(self, name: str) -> None:
         self.world.publish(name)
 
-    @rule(host=hosts, paths=st.sampled_from((PATHS, PATHS[:1], PATHS[1:])), mood=moods, passes=st.integers(0, 3))
+    @rule(host=hosts, paths=st.sampled_from((PATHS, PATHS[:1], PATHS[1:])), mood=moods, passes=st.integers(0, 4))
     def a_mood(self, host: str, paths: tuple[str, ...], mood: Mood, passes: int) -> None:
         for path in paths:
             self.world.set_mood(host, path, mood)
-        self.passes_whenever_something_is_ready(MACHINES[0], passes)
+        self._polls_at(host, MACHINES[0], passes)
 
     @rule(host=hosts, mood=st.sampled_from([mood for mood in Mood if mood not in LEADS_ON]))
     def a_mood_of_what_redirects_lead_to(self, host: str, mood: Mood) -> None:
@@ -169,9 +168,21 @@ class Histories(RuleBasedStateMachine):
 
     # The laws
 
-    def _wait_until_ready(self) -> None:
-        if (ahead := self.world.ahead()) is not None:
+    def _wait_until_ready(self, host: str | None = None) -> None:
+        if (ahead := self.world.ahead(host)) is not None:
             self.world.move(max(ahead, 0.0))
+
+    def _polls_at(self, host: str | None, machine: str, times: int) -> None:
+        """As soon as the program itself would, again and again."""
+        for _ in range(times):
+            self._wait_until_ready(host)
+            self._pass(machine)
+
+    def _suspend(self, machine: str, site: str, mood: Mood) -> str | None:
+        before = owed.moment(self.world.owner)
+        host = self.world.suspend(machine, site, mood)
+        self._judge(before, [])
+        return host
 
     def _pass(self, *machines: str) -> None:
         before, seen = owed.moment(self.world.owner), len(self.world.witness.arrivals)
