@@ -30,7 +30,7 @@ from lanes.core.urls import split
 from lanes.errors import BadUrl, DatabaseAway
 from lanes.fetch.http import Http, Request
 from lanes.fetch.permits import Go, Wait
-from lanes.fetch.robots import Look, RobotsFirst
+from lanes.fetch.robots import Look, RobotsFirst, origin_of, target
 from lanes.sites import Site, recognise
 from lanes.sites.discover import discover
 from lanes.store.polls import PollStore, Trail
@@ -92,6 +92,7 @@ class Hand:
         self._paces: list[timedelta] = []
         self._gaps: list[timedelta | None] = []
         self.look = Look()
+        self.wants_robots: Callable[[str, datetime], bool] | None = None
 
     def now(self) -> datetime:
         """Postgres time: the claim's instant plus monotonic time since before it was asked for, so never early."""
@@ -101,8 +102,10 @@ class Hand:
         wait = self._store.take_address(self._entered[host].host_id, address, self._claim.token)
         return Go(address) if wait is None else Wait(wait, "the interval of its address")
 
-    def hop(self, host: str) -> Go | Wait:
+    def hop(self, host: str, origin: str) -> Go | Wait:
         asked_at = self.now()
+        if self.wants_robots is not None and self.wants_robots(origin, asked_at):
+            return Wait(timedelta(0), "the robots.txt there is asked for first", in_slot=False)
         last = max((sent.sent_at for sent in self._sent if sent.host == host), default=None)
         if last is not None and (wait := last + self._entered[host].interval - asked_at) > timedelta(0):
             return Wait(wait, "the interval of its host")  # a chain inside one host: no settle has moved its bucket yet
@@ -227,6 +230,8 @@ class Poller:
         look = hand.look = self._robots.look(claim, hand, hand.now)
         if look.stop is not None:
             return self._stopped(claim, look.stop, hand, None, began)
+        looked_at = origin_of(target(claim))
+        hand.wants_robots = lambda origin, now: origin != looked_at and self._robots.is_wanted(origin, now)
         answer = self._http.get(self._request(claim, further=look.further), hand)
         reading = self._read(answer, claim)
         judged = judge(answer, reading, claim, hand.now())

@@ -64,6 +64,8 @@ class Owner:
         self._verbs = FollowStore(self.database)
         self._connection = psycopg.connect(url, autocommit=True, row_factory=namedtuple_row)
         self._connection.adapters.register_loader("timestamptz", _Instants)
+        self.asks_robots: set[str] = set()
+        """Hosts whose robots.txt is asked for, because the test is about it."""
 
     def close(self) -> None:
         """Ends with an audit of all that was ever sent."""
@@ -100,7 +102,10 @@ class Owner:
         is one request; with `robots` nothing is known, and its first Poll asks."""
         host = urlsplit(url).hostname or ""
         key = f"series-{self.one('SELECT count(*) AS n FROM lanes.series').n + 1}"
-        if not robots:
+        if robots:
+            self.asks_robots.add(host)
+            self.tell("DELETE FROM lanes.robots WHERE origin = %s", origin_of(url))
+        else:
             self.has_no_robots(url, site)
         wanted = Wanted(site.name, url, host, key, rest=INITIAL if site.many_hosts else None)
         (followed,) = self._verbs.follow([wanted])
@@ -183,7 +188,8 @@ class LaneAtWork(Owner):
         tls: ssl.SSLContext | None = None,
     ) -> None:
         super().__init__(url)
-        self.site = site
+        self.site, self.net = site, net
+        self._without_robots: set[str] = set()
         self.database = Database(url, application=machine)
         self._owner = FollowStore(self.database)
         store = PollStore(self.database, site.name, machine, many_hosts=site.many_hosts)
@@ -202,7 +208,15 @@ class LaneAtWork(Owner):
 
     def run_once(self) -> int:
         """One Pass: the number of Polls."""
+        self._expect_no_robots()
         return self.lane.run_once()
+
+    def _expect_no_robots(self) -> None:
+        """Whatever a redirect may lead to is known to have no robots.txt, unless the test is about just that."""
+        for host in self.net.hosts:
+            if host.key not in self.asks_robots and host.key not in self._without_robots:
+                self._without_robots.add(host.key)
+                self.has_no_robots(host.url(), self.site)
 
     def poll(self, key: str) -> Row:
         """Moves time to where this Series is due and nothing stands around it, runs a Pass, and returns the last record of its Poll."""
@@ -233,6 +247,7 @@ class LaneAtWork(Owner):
     @contextmanager
     def running(self) -> Iterator[None]:
         """The Lane's own loop, in a thread."""
+        self._expect_no_robots()
         bell = self.database.bell(f"lanes_{self.site.name}")
         thread = threading.Thread(target=self.lane.run, args=(bell,), name="lane")
         thread.start()

@@ -36,6 +36,11 @@ class Parts:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port, in one spelling (RFC 6454)."""
+        return f"{self.scheme}://{self.authority}"
+
 
 def split(url: str) -> Parts | None:
     """The parts of an absolute http or https URL, or None where nobody can be asked by it."""
@@ -88,13 +93,14 @@ def shown(url: str) -> str:
 def is_same_place(one: str, other: str) -> bool:
     """Whether two URLs differ in nothing but scheme, last slash and www: the same place inside one host (DESIGN 4.3 Hops)."""
     here, there = split(one), split(other)
-    return here is not None and there is not None and _plain(here) == _plain(there)
+    if here is None or there is None or (here.scheme == there.scheme and here.port != there.port):
+        return False
+    return _plain(here) == _plain(there)
 
 
-def _plain(parts: Parts) -> tuple[str, int | None, str, str | None]:
-    """What is left of a URL without its scheme (and that scheme's own port), its last slash and its www."""
-    port = None if parts.port == PORTS[parts.scheme] else parts.port
-    return parts.host.removeprefix("www."), port, parts.target.rstrip("/"), parts.userinfo
+def _plain(parts: Parts) -> tuple[str, str, str | None]:
+    """What is left of a URL without its scheme (and the port of that), its last slash and its www."""
+    return parts.host.removeprefix("www."), parts.target.rstrip("/"), parts.userinfo
 
 
 def _is_host(host: str) -> bool:

@@ -171,7 +171,7 @@ class _Fetch:
         """Enter the host of the first request as a hop does.  Raises: Held."""
         parts = split(self._hop.url)
         if parts is not None:
-            self._route = Route(self._permitted(parts.host))
+            self._route = Route(self._permitted(parts))
 
     def _asked(self) -> Response | None:
         """One hop: its answer, or None when it led to another that may be asked now.  Raises: Broken, Refused, Held."""
@@ -318,12 +318,14 @@ class _Fetch:
             )
         if self._http.guard.forbids(parts.host):
             raise Refused(parts.host)
-        self._route = Route(self._permitted(parts.host))
+        self._route = Route(self._permitted(parts))
 
-    def _permitted(self, host: str) -> str | None:
+    def _permitted(self, parts: Parts) -> str | None:
         """Wait for the hop's permit, a little; the address that the host was last dialled at.  Raises: Held."""
         patience = self._http.limits.hop_wait
-        while isinstance(answer := self._permits.hop(host), Wait):
+        while isinstance(answer := self._permits.hop(parts.host, parts.origin), Wait):
+            if not answer.in_slot:
+                raise Held(answer)
             patience = self._waited(Held(answer), patience)
         return answer.address
 

@@ -20,10 +20,11 @@ class Go:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Not yet: `delay` from now until it may be asked again, and why, in words."""
+    """Not yet: `delay` from now until it may be asked again, and why, in words.  `in_slot` False: however short, its Poll is put back."""
 
     delay: timedelta
     reason: str
+    in_slot: bool = True
 
 
 class Permits(Protocol):
@@ -32,9 +33,9 @@ class Permits(Protocol):
     def dial(self, host: str, address: str) -> Go | Wait:
         """Take a slot in the address bucket of `address`, which is new or changed for `host`, before it is dialled."""
 
-    def hop(self, host: str) -> Go | Wait:
-        """Enter `host` for the next hop of a redirect chain: its `busy_until` and its buckets are spent as a claim spends them, the Gap of
-        its Site among them."""
+    def hop(self, host: str, origin: str) -> Go | Wait:
+        """Enter `host` for the next hop of a redirect chain, to a URL of `origin`: its `busy_until` and its buckets are spent as a claim
+        spends them, the Gap of its Site among them."""
 
     def sending(self, host: str, address: str) -> datetime | Wait:
         """The request is about to be written: moves the buckets first where it is late, and returns the sent instant (Postgres time), or

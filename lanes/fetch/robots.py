@@ -43,7 +43,7 @@ _LEADS_NOWHERE: Final = frozenset({Trouble.HOPS, Trouble.LOOP, Trouble.BAD_URL, 
 def origin_of(url: str) -> str | None:
     """Scheme, host and port of a URL, in one spelling; None where nobody can be asked by it."""
     parts = split(url)
-    return None if parts is None else f"{parts.scheme}://{parts.authority}"
+    return None if parts is None else parts.origin
 
 
 def text_of(body: bytes) -> str:
@@ -119,10 +119,11 @@ class RobotsFirst:
         self._lock = Lock()
 
     def look(self, claim: Claim, permits: Permits, now: Callable[[], datetime]) -> Look:
-        """Asks for the robots.txt of a claimed URL's origin where it is not fresh.  A Poll in the middle of its own chain has done so."""
-        origin = origin_of(claim.url)
+        """Asks for the robots.txt of the origin where the Poll goes on, where it is not fresh."""
+        url = target(claim)
+        origin = origin_of(url)
         in_its_chain = claim.resume is not None and claim.resume.robots
-        if origin is None or (claim.resume is not None and not in_its_chain):
+        if origin is None:
             return Look()
         if not self._pages and self._is_remembered(origin, now()):
             return Look(further=in_its_chain)
@@ -130,7 +131,17 @@ class RobotsFirst:
         if robots is None or not robots.is_fresh(now()):
             return self._asked(claim, robots, origin, permits, now)
         self._remember(robots, now())
-        return Look(further=in_its_chain, stop=self._stop(robots, claim.url, now()) if self._pages else None)
+        return Look(further=in_its_chain, stop=self._stop(robots, url, now()) if self._pages else None)
+
+    def is_wanted(self, origin: str, now: datetime) -> bool:
+        """Whether the robots.txt of an origin must be asked for before anything else there."""
+        if not self._pages and self._is_remembered(origin, now):
+            return False
+        robots = self._rows.known(origin)
+        if robots is None or not robots.is_fresh(now):
+            return True
+        self._remember(robots, now)
+        return False
 
     def page(self, url: str, now: datetime) -> PutBack | Disallowed | None:
         """What stops the use of a page, by what is remembered of its origin."""
@@ -143,7 +154,9 @@ class RobotsFirst:
     ) -> Look:
         answer = self._http.get(_request(claim, origin, self._hosts), permits)
         if isinstance(answer, Postponed):
-            put_back = PutBack(answer.reason, answer.wait, answer.address, _marked(answer.resume))
+            in_a_chain = claim.resume is not None and not claim.resume.robots
+            resume = claim.resume if in_a_chain else _marked(answer.resume)
+            put_back = PutBack(answer.reason, answer.wait, answer.address, resume)
             return Look(answer.requests, stop=put_back, proof=proof(answer))
         if isinstance(answer, Forbidden) and not answer.requests:
             return Look()  # the guard will say the same of the Poll's own URL
@@ -151,7 +164,7 @@ class RobotsFirst:
         robots = after(before, origin, heard, now())
         wait_until = self._kept(robots, heard, answer, now())
         self._remember(robots, now())
-        stop = self._stop(robots, claim.url, now()) if self._pages and wait_until is None else None
+        stop = self._stop(robots, target(claim), now()) if self._pages and wait_until is None else None
         return Look(answer.requests, further=True, stop=stop, wait_until=wait_until, proof=proof(answer))
 
     def _kept(self, robots: Robots, heard: Heard, answer: Answer, now: datetime) -> datetime | None:
@@ -185,13 +198,21 @@ class RobotsFirst:
                 del self._fresh[next(iter(self._fresh))]
 
 
+def target(claim: Claim) -> str:
+    """The URL at which a claimed Poll goes on: its own, or where its chain of redirects stood."""
+    return claim.url if claim.resume is None or claim.resume.robots else claim.resume.url
+
+
 def _request(claim: Claim, origin: str, hosts: tuple[str, ...]) -> Request:
+    parts = split(origin)
     return Request(
         f"{origin}/robots.txt",
         accept="text/plain, */*;q=0.5",
         address=claim.address,
         dial=claim.dial,
-        resume=claim.resume,
+        resume=claim.resume if claim.resume is not None and claim.resume.robots else None,
+        further=parts is not None
+        and parts.host != claim.host,  # another Site's host: no claim of this Lane enters there
         whole=DEADLINE,
         cut=CUT,
         hosts=hosts,

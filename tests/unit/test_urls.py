@@ -98,6 +98,7 @@ def test_a_target_fits_a_request_line(tail: str) -> None:
         ("https://www.host.test/feed/", True),
         ("http://host.test:80/feed", True),
         ("http://host.test:8080/feed", False),
+        ("https://host.test:8443/feed", True),
         ("http://host.test/feeds", False),
         ("http://feed.host.test/feed", False),
         ("http://me:secret@host.test/feed", False),

@@ -32,7 +32,7 @@ class Ledger:
         self.dials.append((host, address))
         return self.dialling.pop(0) if self.dialling else Go()
 
-    def hop(self, host: str) -> Go | Wait:
+    def hop(self, host: str, origin: str) -> Go | Wait:
         self.hops.append(host)
         return self.hopping.pop(0) if self.hopping else Go()
 

@@ -214,7 +214,7 @@ def test_stopping_ends_a_hops_wait(net: Smallnet) -> None:
     http = client(net)
 
     class Stopping(Ledger):
-        def hop(self, host: str) -> Go | Wait:
+        def hop(self, host: str, origin: str) -> Go | Wait:
             http.stop.set()
             return Wait(timedelta(seconds=4), "bucket")
 

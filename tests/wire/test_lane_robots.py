@@ -399,3 +399,41 @@ def test_a_robots_request_carries_no_secret_of_its_series(net: Smallnet, lane: L
     robots, own = net.record.visits
     assert "authorization" not in robots.headers
     assert "authorization" in own.headers
+
+
+def test_the_robots_of_a_redirects_target_is_asked_in_that_hosts_turn_and_binds(
+    net: Smallnet, lane: LaneAtWork
+) -> None:
+    """Crawl delay always binds, also at a host that is only ever reached through another's redirects."""
+    one, two = net.host("127.1.0.5"), net.host("127.1.0.6")
+    two.robots("User-agent: *\nCrawl-delay: 30\n")
+    lane.asks_robots.add(two.key)
+    for path in ("/a", "/b"):
+        one.script(path, redirect(two.url(path), 302))
+        two.feed(path, [f"One of {path}"])
+    keys = [lane.follow(one.url(path)) for path in ("/a", "/b")]
+    for _ in range(6):
+        lane.run_once()
+        lane.move_to(lane.now() + timedelta(seconds=30))
+    assert [lane.titles(key) for key in keys] == [["One of /a"], ["One of /b"]]
+    there = [visit.path for visit in net.record.of(two)]
+    assert there[0] == ROBOTS
+    assert sorted(there[1:]) == ["/a", "/b"], "asked once for both, and nothing before it"
+    sent = [row.sent_at for row in lane.polls() if row.host == two.key and row.sent_at is not None]
+    assert min(later - earlier for earlier, later in pairwise(sorted(sent))) >= timedelta(seconds=30)
+    assert [visit.path for visit in net.record.of(one)] == ["/a", "/b"], "a chain goes on where it was put back"
+
+
+def test_a_page_that_a_redirect_led_to_is_not_used_for_discovery_where_its_own_origin_forbids_it(
+    net: Smallnet, lane: LaneAtWork
+) -> None:
+    one, two = net.host("127.1.0.5"), net.host("127.1.0.6")
+    two.robots("User-agent: *\nDisallow: /\n")
+    lane.asks_robots.add(two.key)
+    one.script("/", redirect(two.url("/"), 302))
+    two.page("/", '<html><link rel="alternate" type="application/rss+xml" href="/feed"></html>')
+    two.feed("/feed", ["One"])
+    key = lane.follow(one.url("/"))
+    outcomes = [lane.poll(key).outcome for _ in range(3) if lane.series(key).not_before is None]
+    assert outcomes[-1] == "disallowed"
+    assert lane.series(key).url == one.url("/")
