@@ -37,6 +37,9 @@ ALTER TABLE lanes.polls
     ADD COLUMN failure_kind text,
     ADD COLUMN lane_wait_until timestamptz;
 
+-- Of attempts without proof, which are few: no other record pays for it.
+CREATE INDEX polls_doubted ON lanes.polls (machine, claimed_at) WHERE NOT proof;
+
 -- One row per machine that polls: what is known of its line.  us_since: its line is down.  shaken_at: the database was away or the clock
 -- jumped.  asked_at: when it last looked at a host that had answered lately, to find out.  excused_at: us ended without a proof, because
 -- only one host is followed and a day is over.

@@ -10,7 +10,7 @@ SELECT m.shaken_at, m.asked_at, m.asked_series, m.us_since, m.excused_at, lanes.
 FROM lanes.machines m WHERE m.machine = :machine FOR NO KEY UPDATE OF m;
 
 -- name: proved_at(machine, since)$
--- Its last attempt that proved its line.  What was recorded before the clock went back is forgotten: its order is not known any more.
+-- Its last attempt that proved its line: the key of the record read backwards, for nearly every attempt does.  What was recorded before the clock went back is forgotten: its order is not known any more.
 SELECT claimed_at FROM lanes.polls
 WHERE machine = :machine AND proof AND claimed_at BETWEEN :since AND lanes.now() AND shifted = (SELECT lanes.shifted())
 ORDER BY claimed_at DESC LIMIT 1;
@@ -42,10 +42,10 @@ JOIN lanes.hosts h ON h.id = s.host_id AND h.id = s.queue_host_id
 JOIN lanes.lanes l ON l.site = s.site
 WHERE h.name <> ALL (:apart_from)
   AND s.tier = 'poll' AND s.url <> '' AND s.bookmarks > 0 AND s.paused_at IS NULL AND s.retired_at IS NULL
-  AND (s.lease_token IS NULL OR (s.lease_machine = :machine AND s.lease_until > lanes.now()))
+  AND (s.lease_token IS NULL OR (s.lease_machine = :machine AND s.lease_until > (SELECT lanes.now())))
   AND s.retry_at IS NULL AND s.failures = 0
-  AND coalesce(s.not_before <= lanes.now(), true) AND h.not_before <= lanes.now()
-  AND l.paused_at IS NULL AND coalesce(l.refused_until <= lanes.now(), true)
+  AND coalesce(s.not_before <= (SELECT lanes.now()), true) AND h.not_before <= (SELECT lanes.now())
+  AND l.paused_at IS NULL AND coalesce(l.refused_until <= (SELECT lanes.now()), true)
 ORDER BY p.claimed_at DESC LIMIT 1;
 
 -- name: lock_host(host_id)!
@@ -77,10 +77,10 @@ SELECT lanes.give_back(:series_ids, :sinces, :machine, true);
 SELECT lanes.withdraw(:series_ids, :since);
 
 -- name: incident(machine, since, spared, evidence)^
--- The one open incident of a machine, and whether it is new.
+-- The one open incident of a machine.
 INSERT INTO lanes.incidents (whose, machine, started_at, spared, evidence) VALUES ('us', :machine, :since, :spared, :evidence)
 ON CONFLICT (whose, machine, site, host_id) WHERE ended_at IS NULL DO UPDATE SET spared = incidents.spared + EXCLUDED.spared
-RETURNING id, xmax = 0 AS new;
+RETURNING id;
 
 -- name: tell_owner(kind, event, body)!
 -- The owner, once for this event.

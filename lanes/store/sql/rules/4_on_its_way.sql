@@ -97,11 +97,8 @@ BEGIN
     PERFORM lanes.make_address(v_bucket, t);
     SELECT * INTO a FROM lanes.addresses WHERE address = v_bucket;
     IF a.used_by IS DISTINCT FROM p_token THEN v_place := greatest(v_place, a.next_at); END IF;
-    IF l.site IS NOT NULL AND EXISTS (
-        SELECT FROM lanes.hosts o
-        WHERE o.site = l.site AND o.id <> h.id AND o.busy_token IS DISTINCT FROM p_token AND o.sent_at > h.sent_at
-    ) THEN v_place := greatest(v_place, l.next_at);
-    END IF;
+    -- Whoever spends the Gap moves it to one Gap after the host's last request: further, and it was another host.
+    IF l.next_at > h.sent_at + lanes.gap_of(l) THEN v_place := greatest(v_place, l.next_at); END IF;
     IF v_place - p_sent_at > p_patience THEN RETURN v_place; END IF;
     UPDATE lanes.addresses SET next_at = greatest(next_at, v_place + p_pace), used_at = v_place, used_by = p_token WHERE address = v_bucket;
     UPDATE lanes.hosts SET sent_at = greatest(h.sent_at, v_place), next_at = greatest(h.next_at, v_place + lanes.pace_of(h)) WHERE id = p_host;
