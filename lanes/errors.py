@@ -64,6 +64,16 @@ class DatabaseAway(LanesError):
         super().__init__(f"Postgres does not answer: {lines[0] if lines else 'no reason given'}")
 
 
+class DatabaseBusy(DatabaseAway):
+    """Postgres answered that it cannot now: a deadlock, a lock that was not to be had, a statement that took too long.  It is asked again
+    like one that is away, but that it was away says nothing about our own line."""
+
+    def __init__(self, cause: str) -> None:
+        super().__init__(cause)
+        lines = cause.strip().splitlines()
+        self.args = (f"Postgres is busy: {lines[0] if lines else 'no reason given'}",)
+
+
 class SchemaReplaced(DatabaseAway):
     """The database was migrated for another edition of this program while it ran."""
 

@@ -23,11 +23,11 @@ from lanes.core.claim import LEASE, Claim
 from lanes.core.line import leapt
 from lanes.core.outcome import Label
 from lanes.core.pace import effective_gap
-from lanes.errors import DatabaseAway
+from lanes.errors import DatabaseAway, DatabaseBusy
 from lanes.fetch.guard import Guard
 from lanes.fetch.http import Http
 from lanes.metrics import Endpoint, LaneMetrics
-from lanes.poll import Ended, Poller
+from lanes.poll import POISON, Ended, Poller
 from lanes.settings import Settings
 from lanes.sites import Site, by_name
 from lanes.store import schema
@@ -117,7 +117,7 @@ class Lane:
                 self._metrics.database(up=True)
                 away = AWAY_FIRST
             except DatabaseAway as cause:
-                self._was_away = True
+                self._was_away = self._was_away or not isinstance(cause, DatabaseBusy)
                 self._metrics.database(up=False)
                 log.warning("this Lane waits for Postgres cause=%s", cause)
                 self.sleep(away)
@@ -160,9 +160,9 @@ class Lane:
             match self._store.claim(LEASE, self._rest, self._scan_from):
                 case Claimed(claim=claim, ready_at=ready_at):
                     self._scan_from = ready_at
-                    self._watch_clock(claim.claimed_at, asked)
                     started += 1
                     self._start(claim, asked)
+                    self._watch_clock(claim.claimed_at, asked)
                 case AskAgain(clock_went_back=went_back):
                     if went_back:
                         log.warning("the clock went back, stored instants were shifted by=%s", self._store.shift_back())
@@ -176,12 +176,13 @@ class Lane:
 
     def _watch_clock(self, claimed_at: datetime, asked: float) -> None:
         """A clock that jumped forward between two claims: the machine slept, and what fails next may be its own line."""
-        ahead_before, self._ahead = self._ahead, claimed_at.timestamp() - asked
-        if leapt(ahead_before, self._ahead):
+        ahead = claimed_at.timestamp() - asked
+        if leapt(self._ahead, ahead):
             self._store.line.shaken(claimed_at)
+        self._ahead = ahead
 
     def _start(self, claim: Claim, asked: float) -> None:
-        self._alone = claim.abandoned >= 2
+        self._alone = claim.abandoned == POISON - 1
         if claim.abandoned:
             self._metrics.lease_abandoned()
         if self._alone:

@@ -31,7 +31,7 @@ from lanes.errors import BadUrl, DatabaseAway
 from lanes.fetch.http import Http, Request
 from lanes.fetch.permits import Go, Wait
 from lanes.fetch.robots import Look, RobotsFirst, origin_of, target
-from lanes.sites import Site, recognise
+from lanes.sites import Site, recognise, site_of
 from lanes.sites.discover import discover
 from lanes.store.polls import PollStore, Trail
 
@@ -41,6 +41,9 @@ UNCONDITIONAL_AFTER = timedelta(
     days=7
 )  # a server that says 304 while its body changes is found out within a week (CASES C2)
 INSIST_FIRST, INSIST_LONGEST = 0.2, 5.0  # seconds between tries to write a finished Poll while Postgres is away
+
+POISON = 3
+"""Workers that died with a Series in a row: then it is not fetched, and has failed (DESIGN 4, 5.2)."""
 
 _LEASE_ENDED = Wait(timedelta(0), "its lease has ended, or its host was told to wait meanwhile")
 
@@ -80,9 +83,15 @@ class Hand:
     """The permits of one claimed Poll, and the trail of where it went."""
 
     def __init__(
-        self, store: PollStore, claim: Claim, asked: float, lease: timedelta, stop: threading.Event | None = None
+        self,
+        store: PollStore,
+        claim: Claim,
+        asked: float,
+        lease: timedelta,
+        stop: threading.Event | None = None,
+        site_of: Callable[[str], str | None] = lambda _: None,
     ) -> None:
-        self._store, self._claim, self._asked = store, claim, asked
+        self._store, self._claim, self._asked, self._site_of = store, claim, asked, site_of
         self._stop = stop or threading.Event()
         self._lease_until = claim.claimed_at + lease
         own = Visit(claim.host_id, claim.pace, claim.claimed_at, claim.host_pace, claim.gap, claim.memory.refusing)
@@ -109,7 +118,7 @@ class Hand:
         last = max((sent.sent_at for sent in self._sent if sent.host == host), default=None)
         if last is not None and (wait := last + self._entered[host].interval - asked_at) > timedelta(0):
             return Wait(wait, "the interval of its host")  # a chain inside one host: no settle has moved its bucket yet
-        entered = self._store.enter(host, self._claim, self._lease_until)
+        entered = self._store.enter(host, self._claim, self._lease_until, site=self._site_of(host))
         if entered.wait is not None:
             return Wait(entered.wait, entered.reason)
         self._entered[host] = Visit(
@@ -193,7 +202,7 @@ class Poller:
 
     def carry(self, claim: Claim, asked: float) -> Ended:
         """One Poll whole.  `asked` is the monotonic instant from before its claim was asked for."""
-        hand = Hand(self._store, claim, asked, self._lease, self._http.stop)
+        hand = Hand(self._store, claim, asked, self._lease, self._http.stop, self._site_of)
         ended = self._carried(claim, hand, time.monotonic())
         if ended.proved is False or (claim.us and ended.proved):
             self._look_at_line(claim, proved=ended.proved)
@@ -223,10 +232,13 @@ class Poller:
 
     def postpone(self, claim: Claim, asked: float, wait: timedelta, reason: str) -> Ended:
         """Puts a claim back that was not begun."""
-        hand = Hand(self._store, claim, asked, self._lease)
+        hand = Hand(self._store, claim, asked, self._lease, site_of=self._site_of)
         return self._put_back(claim, PutBack(reason, wait, claim.dial, claim.resume), hand, None, time.monotonic())
 
     def _carry(self, claim: Claim, hand: Hand, began: float) -> Ended:
+        if claim.abandoned >= POISON:
+            failed = Judgement(Failed("abandoned three times in a row", "abandoned"), Signal.SILENT)
+            return self._settle(claim, None, failed, hand, began)
         look = hand.look = self._robots.look(claim, hand, hand.now)
         if look.stop is not None:
             return self._stopped(claim, look.stop, hand, None, began)
@@ -338,13 +350,17 @@ class Poller:
 
         def write() -> bool:
             onward = None if why.resume is None else split(why.resume.url)
-            queue = None if onward is None else self._store.host_id(onward.host)
+            queue = None if onward is None else self._store.host_id(onward.host, site=self._site_of(onward.host))
             return self._store.put_back(claim, why, trail, queue)
 
         held = self._insist(write, claim, hand)
         log.debug("a Poll was put back key=%s reason=%s wait=%s", claim.key, why.reason, why.wait)
         seconds = time.monotonic() - began
         return Ended(Label.PUT_BACK, seconds, _wire_bytes(trail), 0, False, False, bool(held), trail.proof)
+
+    def _site_of(self, host: str) -> str:
+        """The Site of a host, by the registry; a Site of one host or a few stays at its own."""
+        return self._site.name if not self._site.many_hosts else site_of(host).name
 
     def _discover(self, claim: Claim, answer: Response, hand: Hand, began: float) -> Ended | None:
         """A new Series whose URL is a web page: follow the first feed that the page names, if it names one."""

@@ -30,6 +30,7 @@ ALTER TABLE lanes.series
     ADD CONSTRAINT distrust_has_a_reason CHECK (num_nulls(distrusted_at, distrusted_reason) IN (0, 2));
 CREATE INDEX series_refused ON lanes.series (refused_since) WHERE refused_since IS NOT NULL;
 CREATE INDEX series_host ON lanes.series (host_id);
+CREATE INDEX series_resumed ON lanes.series (resume_until) WHERE resume_until IS NOT NULL;
 
 -- proof: whether the attempt proved that the line of its machine works (null: it was not tried).
 ALTER TABLE lanes.polls

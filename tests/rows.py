@@ -117,6 +117,16 @@ class Rows:
     def polls(self) -> list[Any]:
         return self("SELECT * FROM lanes.polls ORDER BY claimed_at, hop")
 
+    def wait_for_lock(self) -> None:
+        """Returns once somebody in this database waits for a lock."""
+        for _ in range(2000):
+            if self.one(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+            ):
+                return
+            self("SELECT pg_sleep(0.005)")
+        raise AssertionError("nobody waited for a lock")
+
     def late_hints(self, slack: timedelta = timedelta(milliseconds=50)) -> list[Any]:
         """The hosts whose `ready_at` is later than the instant from which a claim could take something there."""
         return self(

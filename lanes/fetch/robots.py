@@ -105,7 +105,7 @@ class Rows(Protocol):
     def keep(self, robots: Robots, host: str, sent_at: datetime | None) -> None:
         """Remembers it, and brings the crawl delay of its host in force, from `sent_at` on."""
 
-    def hold(self, host: str, until: datetime, reason: str) -> None:
+    def hold(self, host: str, at: datetime, wait: timedelta, reason: str) -> None:
         """The host asked to wait."""
 
 
@@ -176,7 +176,7 @@ class RobotsFirst:
         if not isinstance(heard, Silent) or heard.wait is None:
             return None
         until = now + heard.wait
-        self._rows.hold(answer.requests[-1].host, until, f"its robots.txt asked to wait: {heard.status}")
+        self._rows.hold(answer.requests[-1].host, now, heard.wait, f"its robots.txt asked to wait: {heard.status}")
         return until
 
     def _stop(self, robots: Robots, url: str, now: datetime) -> PutBack | Disallowed | None:
@@ -211,8 +211,7 @@ def _request(claim: Claim, origin: str, hosts: tuple[str, ...]) -> Request:
         address=claim.address,
         dial=claim.dial,
         resume=claim.resume if claim.resume is not None and claim.resume.robots else None,
-        further=parts is not None
-        and parts.host != claim.host,  # another Site's host: no claim of this Lane enters there
+        further=parts is not None and parts.host != claim.host,  # another Site's host: no claim of this Lane enters there
         whole=DEADLINE,
         cut=CUT,
         hosts=hosts,

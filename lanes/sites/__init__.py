@@ -65,6 +65,11 @@ def by_name(name: str) -> Site:
     raise UnknownSite(name, tuple(site.name for site in SITES))
 
 
+def site_of(host: str) -> Site:
+    """The Site that has this host as its own, else `feeds`."""
+    return next((site for site in SITES if host in site.hosts), FEEDS)
+
+
 def recognise(url: str) -> tuple[Site, str]:
     """The Site that a URL as pasted belongs to, and the canonical URL to fetch.  Raises BadUrl."""
     given = canonical(url)

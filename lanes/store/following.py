@@ -80,7 +80,11 @@ class FollowStore:
             sites, hosts = [each.site for each in wanted], [each.host for each in wanted]
             _SQL.enrol_sites(connection, sites=sites)
             _SQL.enrol_hosts(connection, sites=sites, hosts=hosts)
-            host_ids = {row.name: row.id for row in _SQL.hosts_of(connection, hosts=hosts)}
+            known = {row.name: row for row in _SQL.hosts_of(connection, hosts=hosts)}
+            for site, host in dict.fromkeys(zip(sites, hosts, strict=True)):
+                if known[host].site != site:
+                    _SQL.place_host(connection, site=site, name=host)
+            host_ids = {name: row.id for name, row in known.items()}
             moved = {row.old_url: row.url for row in _SQL.moved_from(connection, urls=[each.url for each in wanted])}
         order = sorted(range(len(wanted)), key=lambda number: (host_ids[wanted[number].host], wanted[number].key))
         done: dict[int, Followed] = {}

@@ -27,6 +27,7 @@ from lanes.store import consequences
 from lanes.store.claimed import claim_of, resume_row, text
 from lanes.store.consequences import Place
 from lanes.store.line import LineStore
+from lanes.store.moving_back import moved_back
 from lanes.store.pool import Connection, Database, named_sql
 from lanes.store.robots import RobotsStore
 
@@ -119,19 +120,21 @@ class PollStore:
 
     def enrol(self, *, polling: bool = True) -> None:
         """What a Lane does at its start: Site and machine have their rows, the poll record its partitions, the clock is noted, and
-        whoever waits because our own guard refused an address is looked at again.  `polling` False: the kill switch is set, and whoever
-        explains says so.
+        whoever waits because our own guard refused an address, or may rest shorter by the registry now, is looked at again.
+        `polling` False: the kill switch is set, and whoever explains says so.
         """
         with self._database.connection() as connection:
             self.line.enrol(connection)
             _SQL.enrol(connection, site=self.site, switched_off=not polling)
-            _SQL.judge_addresses_anew(connection, site=self.site, reason=NOT_PUBLIC)
+            _SQL.look_anew(connection, site=self.site, reason=NOT_PUBLIC, rested=not self._many_hosts)
             self._keep_house(connection)
 
     def keep_house(self) -> None:
-        """What each Lane does once a minute: it says that it lives, notes the clock, makes the poll record's next partitions."""
+        """What each Lane does once a minute: it says that it lives, notes the clock, makes the poll record's next partitions, and
+        brings home who has queued too long in the middle of a chain."""
         with self._database.connection() as connection:
             _SQL.see_lane(connection, site=self.site)
+            _SQL.bring_home(connection, site=self.site)
             self._keep_house(connection)
 
     def _keep_house(self, connection: Connection) -> None:
@@ -204,7 +207,10 @@ class PollStore:
         followed = [each for each in settled.consequences if held or isinstance(each, Heed | Learn)]
         if followed:
             place = Place(self.site, self._many_hosts, claim.host_id, trail.host_id)
-            consequences.write(connection, claim, place, followed, _SQL.now(connection))
+            clock = _SQL.by_the_clock(connection, series_id=claim.series_id, claimed_at=claim.claimed_at)
+            if clock.back:
+                followed = [moved_back(each, clock.back) for each in followed]
+            consequences.write(connection, claim, place, followed, clock.now)
 
     def put_back(self, claim: Claim, why: PutBack, trail: Trail, queue_host_id: int | None = None) -> bool:
         """Puts a Poll back; `queue_host_id` is the host it queues under while it has somewhere to resume."""
@@ -221,10 +227,10 @@ class PollStore:
             )
             return held
 
-    def host_id(self, host: str) -> int:
-        """The id of a host, made where there is none."""
+    def host_id(self, host: str, site: str | None = None) -> int:
+        """The id of a host, made where there is none, as one of `site` (None: the Lane's own)."""
         with self._database.connection() as connection:
-            host_id: int = _SQL.host_id(connection, site=self.site, host=host)
+            host_id: int = _SQL.host_id(connection, site=site or self.site, host=host)
             return host_id
 
     def follow_feed(self, claim: Claim, url: str, trail: Trail) -> bool:
@@ -243,12 +249,13 @@ class PollStore:
             )
             return wait
 
-    def enter(self, host: str, claim: Claim, lease_until: datetime) -> Entered:
-        """The next hop's host, its `busy_until` taken and its buckets spent as a claim does."""
+    def enter(self, host: str, claim: Claim, lease_until: datetime, site: str | None = None) -> Entered:
+        """The next hop's host, its `busy_until` taken and its buckets spent as a claim does; made, where it is new, as one of `site` (None:
+        the Lane's own)."""
         with self._database.connection() as connection:
             row = _SQL.enter(
                 connection,
-                site=self.site,
+                site=site or self.site,
                 host=host,
                 series_id=claim.series_id,
                 token=claim.token,

@@ -19,12 +19,14 @@ from psycopg import sql
 from psycopg.rows import namedtuple_row
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from lanes.errors import DatabaseAway, SchemaReplaced
+from lanes.errors import DatabaseAway, DatabaseBusy, SchemaReplaced
 
 CONNECT_TIMEOUT = 5  # seconds for one attempt to connect, per host of a multi-host URL
 CHECK_OUT_TIMEOUT = 10.0  # seconds to wait for a connection before saying that Postgres is away
 
 Connection = psycopg.Connection[Any]
+
+_BUSY = (psycopg.errors.DeadlockDetected, psycopg.errors.LockNotAvailable, psycopg.errors.QueryCanceled)
 
 _REPLACED = (
     psycopg.errors.UndefinedFunction,
@@ -126,8 +128,8 @@ def ring(connection: Connection, channel: str) -> None:
 
 @contextmanager
 def away_is_one_error() -> Iterator[None]:
-    """A server that is gone, going, starting, or read-only after a failover raises DatabaseAway, one whose schema was replaced under us
-    SchemaReplaced; everything else is a bug and passes."""
+    """A server that is gone, going, starting, or read-only after a failover raises DatabaseAway, one that is merely busy DatabaseBusy, one
+    whose schema was replaced under us SchemaReplaced; everything else is a bug and passes."""
     try:
         yield
     except _REPLACED as error:
@@ -136,6 +138,8 @@ def away_is_one_error() -> Iterator[None]:
         if "cache lookup failed" not in str(error):
             raise
         raise SchemaReplaced(str(error)) from error  # dropped in the middle of a call
+    except _BUSY as error:
+        raise DatabaseBusy(str(error)) from error
     except (
         psycopg.OperationalError,
         psycopg.InterfaceError,

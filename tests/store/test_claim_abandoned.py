@@ -73,31 +73,14 @@ def test_after_two_in_a_row_the_claim_says_so_that_it_is_fetched_alone(
     assert taken(store).abandoned == 2
 
 
-def test_the_third_in_a_row_is_a_failure_of_the_series(rows: Rows, store: PollStore, clock: Clock) -> None:
+def test_after_three_in_a_row_the_claim_says_so_that_it_is_not_fetched_at_all(
+    rows: Rows, store: PollStore, clock: Clock
+) -> None:
     """CASES H2"""
-    series = rows.series(rest=10 * MINUTE)
+    rows.series()
     abandon(store, clock, 3)
-    other = rows.series()
-    assert taken(store).series_id == other, "other Series go on"
-    assert take(store) is None
-    row = rows.the_series(series)
-    assert (row.failures, row.abandoned, row.lease_token) == (1, 0, None)
-    assert row.failure
-    assert row.failing_since is not None
-    assert 19 * MINUTE < row.claimable_at - rows.now() <= 22 * MINUTE, "as after any first failure: twice its Rest"
+    assert taken(store).abandoned == 3
     assert [poll.outcome for poll in rows.polls()] == ["abandoned"] * 3
-
-
-def test_a_poison_page_backs_off_ever_further(rows: Rows, store: PollStore, clock: Clock) -> None:
-    """CASES H2"""
-    series = rows.series(rest=10 * MINUTE)
-    waits = []
-    for _ in range(3):
-        abandon(store, clock, 3)
-        assert take(store) is None
-        waits.append(rows.the_series(series).claimable_at - rows.now())
-        clock.advance(waits[-1] + SECOND)
-    assert waits[0] < waits[1] < waits[2]
 
 
 def test_a_settle_ends_the_row(rows: Rows, store: PollStore, clock: Clock) -> None:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import datetime, timedelta
 
+from lanes.core.consequences import Heed, Learn
+from lanes.core.pace import RefusedPace
+from lanes.core.refusal import Read
 from lanes.store.polls import AskAgain, Nothing, PollStore
 from tests.answers import a_response, settled
 from tests.fix_database import Clock
-from tests.rows import DAY, HOUR, LEASE, MINUTE, Rows, take, trail
+from tests.rows import DAY, HOUR, LEASE, MINUTE, Rows, open_rows, settle, take, trail
+
+NOT_MODIFIED = replace(a_response(304), conditional=True)
+SECOND = timedelta(seconds=1)
 
 
 def test_the_clock_is_the_servers_plus_an_offset_that_tests_set(rows: Rows) -> None:
@@ -115,3 +123,66 @@ def test_never_stays_never(rows: Rows, store: PollStore, clock: Clock) -> None:
     store.shift_back()
     after = rows.the_series(series)
     assert (after.latest_checked_at, after.next_check_at) == (before.latest_checked_at, before.next_check_at)
+
+
+def test_an_incident_that_began_before_the_clock_went_back_ends_with_the_next_good_answers(
+    rows: Rows, store: PollStore, clock: Clock
+) -> None:
+    """CASES A13"""
+    host = rows.host("home.test")
+    for _ in range(3):
+        rows.series(host)
+    for _ in range(3):
+        claim = take(store)
+        assert claim is not None
+        settle(store, claim, a_response(404))
+        clock.advance(2 * SECOND)
+    assert rows.the_host(host).failing == "404"
+    began, since = rows.one("SELECT started_at FROM lanes.incidents"), rows.the_host(host).answers[0][2]
+    store.keep_house()
+    clock.advance(-8 * HOUR)
+    back = store.shift_back()
+    assert back is not None
+    assert rows.one("SELECT started_at FROM lanes.incidents") == began - back
+    assert datetime.fromisoformat(rows.the_host(host).answers[0][2]) == datetime.fromisoformat(since) - back
+    for _ in range(8):
+        clock.advance(30 * MINUTE)
+        if (claim := take(store)) is not None:
+            settle(store, claim, NOT_MODIFIED)
+    assert rows.the_host(host).failing is None
+    assert rows.one("SELECT ended_at FROM lanes.incidents") <= rows.now()
+
+
+def test_a_shift_waits_for_a_host_before_it_locks_a_series(
+    rows: Rows, store: PollStore, clock: Clock, database_url: str
+) -> None:
+    first, host = rows.host(), rows.host()
+    series = rows.series(first)
+    rows("UPDATE lanes.hosts SET pace = '3 seconds' WHERE id = %s", first)  # its row is the last one of the heap
+    store.keep_house()
+    clock.advance(-8 * HOUR)
+    with ThreadPoolExecutor(1) as thread, open_rows(database_url) as watcher:
+        with rows.connection.transaction():
+            rows("SELECT FROM lanes.hosts WHERE id = %s FOR NO KEY UPDATE", first)
+            shifted = thread.submit(store.shift_back)
+            watcher.wait_for_lock()
+            assert watcher("SELECT id FROM lanes.hosts WHERE id = %s FOR NO KEY UPDATE SKIP LOCKED", host)
+            assert watcher("SELECT id FROM lanes.series WHERE id = %s FOR NO KEY UPDATE SKIP LOCKED", series)
+        assert shifted.result() is not None
+
+
+def test_a_refusal_heard_before_the_clock_went_back_is_of_now(rows: Rows, store: PollStore, clock: Clock) -> None:
+    host = rows.host()
+    rows.series(host)
+    claim = take(store)
+    assert claim is not None
+    store.keep_house()
+    clock.advance(-8 * HOUR)
+    store.shift_back()
+    refused = RefusedPace(MINUTE, claim.claimed_at, 1)
+    heed = Heed(Read(True, b"its URL", claim.claimed_at), refused)
+    answered = settled(a_response(403), None, claim, now=claim.claimed_at)
+    store.settle(claim, replace(answered, consequences=(heed, Learn(refused))), trail(claim))
+    row = rows.the_host(host)
+    assert rows.now() - MINUTE < row.refused_at <= rows.now() + 5 * SECOND
+    assert rows.now() - MINUTE < row.refused_pace_at <= rows.now() + 5 * SECOND

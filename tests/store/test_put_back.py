@@ -11,7 +11,9 @@ import pytest
 from lanes.core.answer import Resume, Sent
 from lanes.core.claim import Claim, Trigger
 from lanes.core.outcome import PutBack
+from lanes.store.owning import OwnStore
 from lanes.store.polls import PollStore, Trail
+from lanes.store.pool import Database
 from tests.answers import a_response
 from tests.fix_database import Clock
 from tests.rows import DAY, HOUR, LEASE, MINUTE, NEVER, Rows, open_rows, settle, take, trail
@@ -219,11 +221,52 @@ def test_it_locks_every_host_before_its_series(
         with rows.connection.transaction():
             rows("SELECT FROM lanes.hosts WHERE id = %s FOR UPDATE", target)
             put = thread.submit(store.put_back, first, obstacle(MINUTE, resume=RESUME), trail(first), target)
-            for _ in range(2000):
-                if watcher.one(
-                    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-                ):
-                    break
-                watcher("SELECT pg_sleep(0.005)")
+            watcher.wait_for_lock()
             assert watcher("SELECT id FROM lanes.series WHERE id = %s FOR UPDATE SKIP LOCKED", series)
         assert put.result()
+
+
+@pytest.mark.parametrize("blocked", ["before", "while it queues"])
+def test_a_closed_host_on_the_way_keeps_nobody_for_ever(
+    rows: Rows, store: PollStore, database: Database, series: int, home: int, target: int, clock: Clock, blocked: str
+) -> None:
+    owner = OwnStore(database)
+    claim = taken(store)
+    if blocked == "before":
+        owner.block("feeds", "target.test")
+    store.put_back(claim, obstacle(30 * DAY, resume=RESUME), sent(claim, claim.claimed_at), target)
+    if blocked != "before":
+        owner.block("feeds", "target.test")
+    assert rows.late_hints() == []
+    clock.advance(DAY)
+    store.keep_house()
+    again = taken(store)
+    assert (again.series_id, again.host_id, again.resume) == (series, home, None)
+
+
+def test_an_abandoned_chain_comes_home_from_a_closed_host_and_stays_in_the_record(
+    rows: Rows, store: PollStore, database: Database, resumed: Claim, home: int, clock: Clock
+) -> None:
+    OwnStore(database).block("feeds", "target.test")
+    clock.advance(2 * HOUR)
+    store.keep_house()
+    again = taken(store)
+    assert (again.host_id, again.resume, again.abandoned) == (home, None, 1)
+    (record,) = [row for row in rows.polls() if row.outcome == "abandoned"]
+    assert (record.token, record.host) == (resumed.token, "target.test")
+
+
+@pytest.mark.usefixtures("series")
+@pytest.mark.parametrize("queue", ["target.test", "home.test"])
+def test_a_chain_that_is_forgotten_takes_its_address_with_it(
+    rows: Rows, store: PollStore, clock: Clock, home: int, target: int, queue: str
+) -> None:
+    """Home is never dialled at the address of a hop."""
+    rows.set_host(home, address="192.0.2.1", bucket="192.0.2.1")
+    claim = taken(store)
+    why = PutBack("the interval of its address", MINUTE, "198.51.100.99", RESUME)
+    store.put_back(claim, why, sent(claim, claim.claimed_at), target if queue == "target.test" else home)
+    clock.advance(2 * HOUR)
+    again = taken(store)
+    assert (again.host_id, again.resume, again.dial) == (home, None, None)
+    assert rows("SELECT FROM lanes.addresses WHERE address = '198.51.100.99'") == []

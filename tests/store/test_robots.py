@@ -10,7 +10,8 @@ from lanes.core.robots import FRESH, Robots, Said, Silent, after
 from lanes.store.polls import PollStore
 from lanes.store.pool import Database
 from lanes.store.robots import RobotsStore
-from tests.rows import Rows, take
+from tests.fix_database import Clock
+from tests.rows import HOUR, Rows, take
 
 HTTP, HTTPS = "http://host.test", "https://host.test"
 SECOND = timedelta(seconds=1)
@@ -117,7 +118,25 @@ def test_a_host_that_asked_to_wait_is_left_alone_for_the_longest_that_it_asked(
 
     facts = {} if before is None else {"not_before": now + before * SECOND, "not_before_reason": "so far"}
     host_id = rows.host("host.test", **facts)
-    robots.hold("host.test", now + 600 * SECOND, "asked")
+    robots.hold("host.test", now, 600 * SECOND, "asked")
     host = rows.the_host(host_id)
     assert host.not_before == now + kept * SECOND
     assert host.not_before_reason == ("asked" if kept == 600 else "so far")
+
+
+def test_what_was_heard_before_the_clock_went_back_is_of_now(
+    rows: Rows, store: PollStore, robots: RobotsStore, clock: Clock
+) -> None:
+    host_id = rows.host("host.test")
+    asked_at = rows.now()
+    heard = said(rows, 30)
+    store.keep_house()
+    clock.advance(-8 * HOUR)
+    store.shift_back()
+    robots.keep(heard, "host.test", asked_at)
+    robots.hold("host.test", asked_at, 600 * SECOND, "asked")
+    now, host, known = rows.now(), rows.the_host(host_id), robots.known(HTTPS)
+    assert known is not None
+    assert known.asked_at <= now < known.again_at <= now + FRESH
+    assert host.next_at <= now + 30 * SECOND
+    assert now < host.not_before <= now + 600 * SECOND

@@ -173,11 +173,12 @@ def has_its_turn(lane: LaneAtWork, key: str, before: timedelta) -> None:
     )
 
 
-def abandoned(lane: LaneAtWork, key: str) -> None:
-    """Two workers in a row died with this Series, the second just now; its turn is first."""
+def abandoned(lane: LaneAtWork, key: str, times: int = 2) -> None:
+    """So many workers in a row died with this Series, the last just now; its turn is first."""
     lane.tell(
-        "UPDATE lanes.series SET abandoned = 1, lease_until = lanes.now(), lease_token = gen_random_uuid(), lease_machine = 'dead', "
+        "UPDATE lanes.series SET abandoned = %s, lease_until = lanes.now(), lease_token = gen_random_uuid(), lease_machine = 'dead', "
         "lease_trigger = 'its time', latest_checked_at = lanes.now() - interval '90 seconds' WHERE key = %s",
+        times - 1,
         key,
     )
     has_its_turn(lane, key, before=timedelta(hours=1))
@@ -218,6 +219,48 @@ def test_nothing_is_started_beside_a_series_that_is_fetched_alone(net: Smallnet,
     assert alone.ended is not None
     assert all(visit.arrived > alone.ended for host in others for visit in net.record.of(host))
     assert sum(len(net.record.of(host)) for host in others) == 3
+
+
+def test_a_page_that_ended_three_workers_is_a_failure_of_its_series_and_the_others_go_on(
+    net: Smallnet, lane: LaneAtWork
+) -> None:
+    """CASES H2"""
+    poison, other = net.many(2)
+    for host in (poison, other):
+        host.feed("/feed", ["One"])
+    key, healthy = [lane.follow(host.url("/feed")) for host in (poison, other)]
+    lane.tell("UPDATE lanes.series SET rest = '10 minutes' WHERE key = %s", key)
+    waits = []
+    for _ in range(3):
+        abandoned(lane, key, times=3)
+        lane.run_once()
+        waits.append(lane.open_at(key) - lane.now())
+        lane.move_to(lane.open_at(key))
+    assert len(net.record.of(poison)) == 0
+    assert lane.series(healthy).good_at is not None
+    row = lane.series(key)
+    assert (row.failures, row.abandoned, row.lease_token) == (3, 0, None)
+    assert (row.failure, row.failure_kind) == ("abandoned three times in a row", "abandoned")
+    assert waits[0] < waits[1] < waits[2]
+    record = lane.polls(key)[-1]
+    assert (record.outcome, record.sent_at) == ("failed", None)
+    assert record.changed["failures"] == [2, 3]
+
+
+def test_a_page_that_has_ended_workers_for_good_is_given_up_and_told(net: Smallnet, lane: LaneAtWork) -> None:
+    """CASES H2"""
+    poison = net.host("127.1.0.5")
+    poison.feed("/feed", ["One"])
+    key = lane.follow(poison.url("/feed"))
+    lane.tell(
+        "UPDATE lanes.series SET failures = 60, failing_since = lanes.now() - interval '60 days' WHERE key = %s", key
+    )
+    abandoned(lane, key, times=3)
+    lane.run_once()
+    row = lane.series(key)
+    assert row.failures == 61
+    assert "abandoned three times in a row" in row.retired_reason
+    assert [notice.kind for notice in lane.all("SELECT kind FROM lanes.notices")] == ["stopped"]
 
 
 def test_a_lane_that_is_never_idle_keeps_house_and_ends_its_passes(

@@ -12,8 +12,12 @@ SELECT DISTINCT ON (name) site, name, 'infinity'::timestamptz FROM unnest(:sites
 ON CONFLICT DO NOTHING;
 
 -- name: hosts_of(hosts)
--- The ids of these hosts.
-SELECT name, id FROM lanes.hosts WHERE name = ANY (:hosts);
+-- The ids of these hosts, and whose they are.
+SELECT name, id, site FROM lanes.hosts WHERE name = ANY (:hosts);
+
+-- name: place_host(site, name)$
+-- A host that is another Site's becomes this one's, where none of the other's Series live.
+SELECT lanes.place_host(:site, :name);
 
 -- name: moved_from(urls)
 -- Which of these URLs a Series was followed by before it moved, and where it is now.

@@ -108,10 +108,7 @@ WHERE h.id = :host_id RETURNING longest.until, longest.reason;
 
 -- name: place_host(site, name)$
 -- The id of a host, made where there is none.
-WITH made AS (
-    INSERT INTO lanes.hosts (site, name, ready_at) VALUES (:site, :name, 'infinity') ON CONFLICT DO NOTHING RETURNING id
-)
-SELECT id FROM made UNION ALL SELECT id FROM lanes.hosts WHERE name = :name LIMIT 1;
+SELECT lanes.place_host(:site, :name);
 
 -- name: lock(series_ids, host_ids)!
 -- Locks these hosts, and those of these Series, by id; then the Series.

@@ -5,18 +5,17 @@
 INSERT INTO lanes.lanes AS l (site, seen_at, switched_off) VALUES (:site, lanes.now(), :switched_off)
 ON CONFLICT (site) DO UPDATE SET seen_at = EXCLUDED.seen_at, switched_off = EXCLUDED.switched_off;
 
--- name: judge_addresses_anew(site, reason)!
--- A Lane that starts may allow other networks than the last: whoever waits for our own guard is looked at again.
-WITH lifted AS (
-    UPDATE lanes.series SET not_before = NULL, not_before_reason = NULL, next_check_at = lanes.now()
-    WHERE site = :site AND not_before > lanes.now() AND starts_with(not_before_reason, :reason) AND tier = 'poll'
-    RETURNING queue_host_id
-)
-UPDATE lanes.hosts SET ready_at = least(ready_at, lanes.now()) WHERE id IN (SELECT queue_host_id FROM lifted);
+-- name: look_anew(site, reason, rested)$
+-- A Lane that starts may allow other networks than the last, and its Rest be another.
+SELECT lanes.look_anew(:site, :reason, :rested);
 
 -- name: see_lane(site)!
 -- Its Lane is alive.
 UPDATE lanes.lanes SET seen_at = lanes.now() WHERE site = :site;
+
+-- name: bring_home(site)$
+-- Whoever has queued at a hop's host for longer than it is known where to go on.
+SELECT lanes.bring_home(:site);
 
 -- name: claim(site, rest, lease, machine, address_pace, after)^
 -- One Series for one idle slot.
@@ -51,9 +50,9 @@ FROM unnest(:titles::text[], :urls::text[], :published::timestamptz[], :approxim
 ORDER BY n DESC
 RETURNING id, announced;
 
--- name: now()$
--- The one clock.
-SELECT lanes.now();
+-- name: by_the_clock(series_id, claimed_at)^
+-- The one clock, and by how much it went back since a claim.
+SELECT lanes.now() AS now, lanes.gone_back(:series_id, :claimed_at, lanes.now()) AS back;
 
 -- name: settle$
 -- Ends a Poll and records its requests, in one transaction; whether its lease still held.
@@ -82,10 +81,7 @@ SELECT held FROM put, lanes.record(
 
 -- name: host_id(site, host)$
 -- The id of a host, made where there is none.
-WITH made AS (
-    INSERT INTO lanes.hosts (site, name, ready_at) VALUES (:site, :host, 'infinity') ON CONFLICT DO NOTHING RETURNING id
-)
-SELECT id FROM made UNION ALL SELECT id FROM lanes.hosts WHERE name = :host LIMIT 1;
+SELECT lanes.place_host(:site, :host);
 
 -- name: follow_feed$
 -- A web page named its feed: its Series follows that from now on; whether the lease still held.

@@ -9,6 +9,10 @@ FROM lanes.robots WHERE origin = :origin;
 -- The host of an origin, held while its crawl delay is computed.
 SELECT id FROM lanes.hosts WHERE name = :host FOR NO KEY UPDATE;
 
+-- name: ahead(at)$
+-- By how much the clock went back since that instant.
+SELECT lanes.ahead(:at);
+
 -- name: keep(host_id, origin, asked_at, again_at, status, text, read_at, crawl_delay, crawl_delay_since, unanswered_since)!
 -- Remembers it; a worker that comes late with an older answer changes nothing.  A delay that was out of force, because another origin of
 -- the host was read while this one was not fresh, is in force from now.
@@ -35,6 +39,7 @@ UPDATE lanes.hosts h SET
     next_at = greatest(h.next_at, :sent_at::timestamptz + greatest(h.pace, delay.longest, h.owner_pace))
 FROM delay WHERE h.id = :host_id AND h.crawl_delay IS DISTINCT FROM delay.longest;
 
--- name: hold(host, until, reason)!
+-- name: hold(host, at, wait, reason)!
 -- A host asked to wait; a longer wait stands.
-UPDATE lanes.hosts SET not_before = :until, not_before_reason = :reason WHERE name = :host AND not_before < :until;
+UPDATE lanes.hosts h SET not_before = w.until, not_before_reason = :reason
+FROM (SELECT :at::timestamptz + :wait::interval - lanes.ahead(:at) AS until) w WHERE h.name = :host AND h.not_before < w.until;

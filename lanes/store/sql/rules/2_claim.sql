@@ -179,7 +179,8 @@ BEGIN
         verdict := 'moved'; RETURN NEXT; RETURN;
     END IF;
 
-    SELECT coalesce(series.retry_address, h.address) INTO v_address FROM lanes.series WHERE id = s.id;
+    SELECT CASE WHEN resume_until <= t THEN h.address ELSE coalesce(retry_address, h.address) END INTO v_address
+    FROM lanes.series WHERE id = s.id;
     IF v_address IS NOT NULL THEN
         v_bucket := lanes.bucket(v_address);
         SELECT next_at INTO v_next FROM lanes.addresses WHERE address = v_bucket FOR NO KEY UPDATE;
@@ -204,7 +205,7 @@ BEGIN
         UPDATE lanes.hosts SET ready_at = least(ready_at, t)
         WHERE id = (SELECT id FROM lanes.hosts WHERE id = s.host_id FOR NO KEY UPDATE SKIP LOCKED);
         IF FOUND THEN
-            UPDATE lanes.series SET resume = NULL, resume_until = NULL, queue_host_id = s.host_id WHERE id = s.id;
+            UPDATE lanes.series SET resume = NULL, resume_until = NULL, retry_address = NULL, queue_host_id = s.host_id WHERE id = s.id;
         END IF;
         PERFORM lanes.pass_over(h, p_rest, t, interval '10 milliseconds');
         verdict := 'moved'; RETURN NEXT; RETURN;
@@ -212,10 +213,6 @@ BEGIN
     v_lost := s.lease_token IS NOT NULL;
     IF v_lost THEN
         PERFORM lanes.record_abandoned(s, h, v_gap);
-        IF s.abandoned >= 2 THEN  -- the third in a row counts as a failure of the Series
-            PERFORM lanes.fail_abandoned(s, h, p_rest, t);
-            verdict := 'moved'; RETURN NEXT; RETURN;
-        END IF;
     END IF;
 
     IF v_gap IS NOT NULL THEN
@@ -242,7 +239,7 @@ BEGIN
     RETURN QUERY SELECT
         'claimed'::text, NULL::interval, host_ready_at,
         s.id, s.key::text, v_token, v_trigger, t, s.url, h.id, h.name::text, lanes.pace_of(h),
-        v_gap, h.address, s.retry_address, CASE WHEN s.resume_until > t THEN s.resume END,
+        v_gap, h.address, CASE WHEN coalesce(s.resume_until > t, true) THEN s.retry_address END, CASE WHEN s.resume_until > t THEN s.resume END,
         s.etag, s.last_modified, s.validators_url, s.body_hash,
         s.unconditional_at, s.rest::interval, s.failures::integer, s.refusals::integer, s.failing_since, s.good_at,
         s.news_from, s.guid_alone, s.hint_every::interval, s.hint_skip_hours::integer, s.hint_skip_days::smallint, s.discovering,
@@ -259,14 +256,54 @@ CREATE FUNCTION lanes.record_abandoned(s lanes.series, h lanes.hosts, p_gap inte
     ON CONFLICT DO NOTHING
 $$;
 
--- Three workers in a row died with this Series: it has failed, and waits as a failure does (DESIGN 4, 5.2).
-CREATE FUNCTION lanes.fail_abandoned(s lanes.series, h lanes.hosts, p_rest interval, t timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+-- Where a chain goes on is known for an hour.  Whoever queues at a hop's host longer than that comes home, whatever closes that host; at
+-- most 500 at a time, and none whose hosts are locked.
+CREATE FUNCTION lanes.bring_home(p_site text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    t       CONSTANT timestamptz := lanes.now();
+    v_ids   bigint[] := array(
+        SELECT id FROM lanes.series
+        WHERE resume_until <= t AND site = p_site AND queue_host_id <> host_id AND coalesce(lease_until <= t, true) LIMIT 500);
+    v_hosts bigint[];
+    s       lanes.series;
+    h       lanes.hosts;
 BEGIN
-    UPDATE lanes.series SET
-        lease_until = NULL, lease_token = NULL, lease_machine = NULL, lease_trigger = NULL, abandoned = 0,
-        failures = s.failures + 1, failing_since = coalesce(s.failing_since, t), failure = 'abandoned three times in a row',
-        next_check_at = t + least(lanes.rest_of(s, p_rest) * power(2, least(s.failures + 1, 20)), interval '6 hours'),
-        latest_checked_at = t
-    WHERE id = s.id;
-    UPDATE lanes.hosts SET ready_at = lanes.ready_at(h) WHERE id = h.id;
+    IF v_ids = '{}' THEN RETURN; END IF;
+    v_hosts := array(
+        SELECT id FROM lanes.hosts
+        WHERE id IN (SELECT unnest(ARRAY[host_id, queue_host_id]) FROM lanes.series WHERE id = ANY (v_ids))
+        ORDER BY id FOR NO KEY UPDATE SKIP LOCKED);
+    FOR s IN
+        SELECT * FROM lanes.series
+        WHERE id = ANY (v_ids) AND resume_until <= t AND coalesce(lease_until <= t, true)
+          AND host_id = ANY (v_hosts) AND queue_host_id = ANY (v_hosts)
+        ORDER BY id FOR NO KEY UPDATE
+    LOOP
+        IF s.lease_token IS NOT NULL THEN
+            SELECT * INTO h FROM lanes.hosts WHERE id = s.queue_host_id;
+            PERFORM lanes.record_abandoned(s, h, NULL);
+        END IF;
+        UPDATE lanes.series SET resume = NULL, resume_until = NULL, retry_address = NULL, queue_host_id = s.host_id WHERE id = s.id;
+    END LOOP;
+    UPDATE lanes.hosts SET ready_at = least(ready_at, t) WHERE id = ANY (v_hosts);
+END $$;
+
+-- A Lane starts: other networks may be allowed now, so whoever waits for our own guard is looked at again; and where the registry's Rest
+-- rules (p_rested), so is every host, for it may be shorter now.
+CREATE FUNCTION lanes.look_anew(p_site text, p_reason text, p_rested boolean) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    t        CONSTANT timestamptz := lanes.now();
+    v_series bigint[] := array(
+        SELECT id FROM lanes.series WHERE site = p_site AND not_before > t AND starts_with(not_before_reason, p_reason) AND tier = 'poll');
+    v_hosts  bigint[] := array(
+        SELECT id FROM lanes.hosts
+        WHERE (p_rested AND site = p_site) OR id IN (SELECT queue_host_id FROM lanes.series WHERE id = ANY (v_series))
+        ORDER BY id FOR NO KEY UPDATE);
+BEGIN
+    v_series := array(
+        SELECT id FROM lanes.series
+        WHERE id = ANY (v_series) AND starts_with(not_before_reason, p_reason) AND queue_host_id = ANY (v_hosts)
+        ORDER BY id FOR NO KEY UPDATE);
+    UPDATE lanes.series SET not_before = NULL, not_before_reason = NULL, next_check_at = t WHERE id = ANY (v_series);
+    UPDATE lanes.hosts SET ready_at = least(ready_at, t) WHERE id = ANY (v_hosts);
 END $$;

@@ -135,7 +135,10 @@ CREATE FUNCTION lanes.let_go(h lanes.hosts, p_token uuid, p_sent_at timestamptz)
 BEGIN
     h.sent_at := greatest(h.sent_at, p_sent_at);
     h.next_at := greatest(h.next_at, h.sent_at + lanes.pace_of(h));
-    UPDATE lanes.lanes l SET next_at = p_sent_at + lanes.gap_of(l) WHERE l.site = h.site AND l.next_at < p_sent_at + lanes.gap_of(l);
+    -- The Lane is locked already.  Where it got its Gap only since, that counts from then, and whoever holds it is not waited for.
+    UPDATE lanes.lanes l SET next_at = p_sent_at + lanes.gap_of(l) WHERE l.site = (
+        SELECT o.site FROM lanes.lanes o
+        WHERE o.site = h.site AND o.next_at < p_sent_at + lanes.gap_of(o) FOR NO KEY UPDATE SKIP LOCKED);
     IF h.busy_token = p_token THEN
         h.busy_until := '-infinity';
         h.busy_token := NULL;
@@ -199,7 +202,9 @@ BEGIN
 END $$;
 
 -- Puts a Poll back: nothing is counted; the earlier stamp returns unless a request was sent; p_wait from now it is due again.  Inside a
--- chain it queues under the next hop's host, where that is its own Site's: another Lane does not claim it there.
+-- chain it queues under the next hop's host, where that is its own Site's: another Lane does not claim it there.  Where the chain goes on
+-- is known for an hour, so nothing waits longer for it; a host that is closed until after that is not waited for: what leads there is asked
+-- again when it opens, or after a day.
 CREATE FUNCTION lanes.put_back(
     p_series bigint, p_token uuid, p_claimed_at timestamptz, p_hosts bigint[], p_sents timestamptz[], p_wait interval, p_reason text, p_address inet,
     p_resume jsonb, p_queue_host bigint, p_sent boolean
@@ -208,18 +213,24 @@ DECLARE
     t      CONSTANT timestamptz := lanes.now();
     v_held boolean := lanes.hold(p_series, p_token, p_hosts || p_queue_host);
     v_back CONSTANT interval := lanes.gone_back(p_series, p_claimed_at, t);
+    v_until CONSTANT timestamptz := (
+        SELECT coalesce(CASE WHEN resume_until > latest_checked_at THEN resume_until END, t + interval '1 hour')
+        FROM lanes.series WHERE id = p_series);
+    v_longest interval := CASE WHEN p_resume IS NOT NULL THEN interval '1 hour' END;
     v_queue bigint;
 BEGIN
+    IF p_resume IS NOT NULL AND EXISTS (SELECT FROM lanes.hosts WHERE id = p_queue_host AND greatest(not_before, next_at) > v_until) THEN
+        p_resume := NULL; p_address := NULL; p_queue_host := NULL;
+        v_longest := interval '1 day';
+    END IF;
     IF v_held THEN
         UPDATE lanes.series s SET
             lease_until = NULL, lease_token = NULL, lease_machine = NULL, lease_trigger = NULL, abandoned = 0,
             latest_checked_at = CASE WHEN p_sent THEN s.latest_checked_at ELSE s.earlier_checked_at END,
-            -- Where a chain goes on is known for an hour: nothing waits longer for it.
-            retry_at = t + CASE WHEN p_resume IS NULL THEN p_wait ELSE least(p_wait, '1 hour') END, retry_reason = p_reason, retry_address = p_address,
+            retry_at = t + least(p_wait, v_longest), retry_reason = p_reason, retry_address = p_address,
             queue_host_id = coalesce((SELECT id FROM lanes.hosts WHERE id = p_queue_host AND site = s.site), s.host_id),
             resume = p_resume,
-            resume_until = CASE WHEN p_resume IS NOT NULL THEN coalesce(
-                CASE WHEN s.resume_until > s.latest_checked_at THEN s.resume_until END, t + interval '1 hour') END
+            resume_until = CASE WHEN p_resume IS NOT NULL THEN v_until END
         WHERE s.id = p_series
         RETURNING s.queue_host_id INTO v_queue;
     END IF;
@@ -265,8 +276,21 @@ BEGIN
     RETURNING CASE WHEN merged THEN v_other.key ELSE s.key END INTO adopt.key;
 END $$;
 
+-- A Series that was given up, not by the owner, begins anew, to be looked at now; its Readers are told.
+CREATE FUNCTION lanes.live_again(p_series bigint, t timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE lanes.series SET
+        retired_at = NULL, retired_reason = NULL, revived_at = t, failures = 0, failing_since = NULL, failure = NULL, failure_kind = NULL,
+        refusals = 0, refused_since = NULL, gone_at = NULL, spared_by = NULL, moving_to = NULL, moving_since = NULL, moving_polls = 0,
+        next_check_at = CASE WHEN tier = 'poll' THEN t END, force_poll_at = greatest(t, latest_checked_at + interval '1 microsecond'),
+        resume = NULL, resume_until = NULL, queue_host_id = CASE WHEN lease_token IS NULL THEN host_id ELSE queue_host_id END
+    WHERE id = p_series;
+    PERFORM lanes.tell_readers(p_series, 'back again', lanes.event('back', p_series, t), '{}');
+END $$;
+
 -- A web page named its feed: the Series follows that URL from now on and is due at once.  Where the feed is followed already, that Series
--- takes over the Bookmarks and this one retires.  Whether the lease still held.
+-- takes over the Bookmarks and this one retires, its Readers told; one that was given up lives again.  What the owner gave up stays as it
+-- is, and so does the page.  Whether the lease still held.
 CREATE FUNCTION lanes.follow_feed(
     p_series bigint, p_token uuid, p_claimed_at timestamptz, p_hosts bigint[], p_sents timestamptz[], p_url text, p_host bigint
 ) RETURNS boolean LANGUAGE plpgsql AS $$
@@ -279,7 +303,20 @@ BEGIN
     IF v_held THEN
         SELECT o.* INTO v_other FROM lanes.series o JOIN lanes.series s ON s.id = p_series AND s.site = o.site
         WHERE o.url = p_url AND md5(o.url) = md5(p_url) FOR NO KEY UPDATE OF o;
-        IF FOUND THEN PERFORM lanes.copy_bookmarks(p_series, v_other.id, t); END IF;
+        IF v_other.retired_by_owner THEN
+            UPDATE lanes.series SET
+                lease_until = NULL, lease_token = NULL, lease_machine = NULL, lease_trigger = NULL, abandoned = 0, discovering = false,
+                resume = NULL, resume_until = NULL, queue_host_id = host_id
+            WHERE id = p_series;
+            PERFORM lanes.let_all_go(p_token, p_hosts, lanes.all_back(p_sents, v_back));
+            RETURN true;
+        END IF;
+        IF v_other.retired_at IS NOT NULL THEN PERFORM lanes.live_again(v_other.id, t); END IF;
+        IF v_other.id IS NOT NULL THEN
+            PERFORM lanes.copy_bookmarks(p_series, v_other.id, t);
+            PERFORM lanes.tell_readers(
+                p_series, 'moved', lanes.event('moved', p_series, t), jsonb_build_object('to', v_other.key, 'merged', true));
+        END IF;
         UPDATE lanes.series s SET
             lease_until = NULL, lease_token = NULL, lease_machine = NULL, lease_trigger = NULL, abandoned = 0, discovering = false,
             resume = NULL, resume_until = NULL,

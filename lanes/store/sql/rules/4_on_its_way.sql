@@ -25,6 +25,33 @@ BEGIN
     RETURN v_lane;
 END $$;
 
+-- The id of a host of p_site, made where there is none.  A redirect may have met it first, and made it another Site's: where none of that
+-- Site's Series live, it is given to p_site, and whoever queues there in the middle of a chain goes home.
+CREATE FUNCTION lanes.place_host(p_site text, p_name text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    h       lanes.hosts;
+    v_homes bigint[];
+BEGIN
+    SELECT * INTO h FROM lanes.hosts WHERE name = p_name;
+    IF NOT FOUND THEN
+        INSERT INTO lanes.lanes (site) VALUES (p_site) ON CONFLICT DO NOTHING;
+        INSERT INTO lanes.hosts (site, name, ready_at) VALUES (p_site, p_name, 'infinity') ON CONFLICT DO NOTHING;
+        SELECT * INTO h FROM lanes.hosts WHERE name = p_name;
+    END IF;
+    IF h.site = p_site OR EXISTS (SELECT FROM lanes.series WHERE host_id = h.id AND site <> p_site) THEN RETURN h.id; END IF;
+    INSERT INTO lanes.lanes (site) VALUES (p_site) ON CONFLICT DO NOTHING;
+    v_homes := array(
+        SELECT id FROM lanes.hosts
+        WHERE id = h.id OR id IN (SELECT host_id FROM lanes.series WHERE queue_host_id = h.id AND site <> p_site)
+        ORDER BY id FOR NO KEY UPDATE);
+    UPDATE lanes.series SET queue_host_id = host_id, resume = NULL, resume_until = NULL, retry_address = NULL WHERE id = ANY (array(
+        SELECT id FROM lanes.series
+        WHERE queue_host_id = h.id AND site <> p_site AND host_id = ANY (v_homes) AND host_id <> h.id ORDER BY id FOR NO KEY UPDATE));
+    UPDATE lanes.hosts SET ready_at = least(ready_at, lanes.now()), site = CASE WHEN id = h.id THEN p_site ELSE site END
+    WHERE id = ANY (v_homes);
+    RETURN h.id;
+END $$;
+
 -- Enters a host for the next hop of a redirect chain: spends its buckets as a claim does, the Gap of the host's Site among them (which
 -- may be another Site than the caller's).  wait null: go on.
 CREATE FUNCTION lanes.enter(
@@ -41,11 +68,12 @@ DECLARE
     v_next timestamptz;
     v_ends timestamptz;
 BEGIN
-    INSERT INTO lanes.hosts (site, name, ready_at) VALUES (p_site, p_name, 'infinity') ON CONFLICT DO NOTHING;
-    l := lanes.lock_lane_of((SELECT id FROM lanes.hosts WHERE name = p_name));
+    SELECT id INTO host_id FROM lanes.hosts WHERE name = p_name;
+    IF NOT FOUND THEN host_id := lanes.place_host(p_site, p_name); END IF;
+    l := lanes.lock_lane_of(host_id);
     lane_gap := lanes.gap_of(l);
     SELECT * INTO h FROM lanes.hosts WHERE name = p_name FOR NO KEY UPDATE;
-    host_id := h.id; address := h.address; pace := h.pace; interval_in_force := lanes.pace_of(h); backoffs := h.backoffs; latency := h.latency;
+    address := h.address; pace := h.pace; interval_in_force := lanes.pace_of(h); backoffs := h.backoffs; latency := h.latency;
     refused_pace := h.refused_pace; refused_pace_at := h.refused_pace_at; refused_paces := h.refused_paces;
     refusing := h.refused_at IS NOT NULL OR h.refused_until IS NOT NULL;
     SELECT least(lease_until, p_lease_until) INTO v_ends FROM lanes.series WHERE id = p_series AND lease_token = p_token AND lease_until > t;

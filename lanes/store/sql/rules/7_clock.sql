@@ -1,6 +1,22 @@
 -- The clock that went back, and the poll record's days.
 
--- The clock went back: shifts every stored instant of pace by the difference, in one transaction, so that nobody is silenced.
+-- By how much an instant that was taken a moment ago is ahead of the clock: it went back since, and what is stored was shifted already.
+CREATE FUNCTION lanes.ahead(p_at timestamptz) RETURNS interval LANGUAGE sql STABLE AS $$
+    SELECT CASE
+        WHEN p_at <= lanes.now() + interval '5 seconds' OR (SELECT latest_seen FROM lanes.clock) > lanes.now() + interval '5 seconds'
+        THEN interval '0'
+        ELSE p_at - lanes.now() END
+$$;
+
+-- The last answers of a host, since when each fails shifted.
+CREATE FUNCTION lanes.answers_back(p_answers jsonb, p_back interval) RETURNS jsonb LANGUAGE sql STABLE AS $$
+    SELECT coalesce(jsonb_agg(
+        CASE WHEN a ->> 2 IS NULL THEN a ELSE jsonb_set(a, '{2}', to_jsonb((a ->> 2)::timestamptz - p_back)) END ORDER BY n), '[]')
+    FROM jsonb_array_elements(p_answers) WITH ORDINALITY AS x (a, n)
+$$;
+
+-- The clock went back: shifts every stored instant of pace by the difference, in one transaction, so that nobody is silenced.  All rows are
+-- locked first, in the one order, because an UPDATE of a whole table goes by its own.
 CREATE FUNCTION lanes.shift_back() RETURNS interval LANGUAGE plpgsql AS $$
 DECLARE
     t      CONSTANT timestamptz := lanes.now();
@@ -8,6 +24,11 @@ DECLARE
 BEGIN
     SELECT greatest(c.latest_seen, t) - t INTO v_back FROM lanes.clock c FOR UPDATE;
     IF v_back <= interval '5 seconds' THEN RETURN NULL; END IF;
+    PERFORM FROM lanes.machines ORDER BY machine FOR NO KEY UPDATE;
+    PERFORM FROM lanes.lanes ORDER BY site FOR NO KEY UPDATE;
+    PERFORM FROM lanes.hosts ORDER BY id FOR NO KEY UPDATE;
+    PERFORM FROM lanes.addresses ORDER BY address FOR NO KEY UPDATE;
+    PERFORM FROM lanes.series ORDER BY id FOR NO KEY UPDATE;
     UPDATE lanes.clock SET latest_seen = t;
     INSERT INTO lanes.clock_shifts (at, back) VALUES (t, v_back);
     UPDATE lanes.machines SET shaken_at = t, asked_at = asked_at - v_back, us_since = us_since - v_back, probe_at = probe_at - v_back,
@@ -19,11 +40,13 @@ BEGIN
         ready_at = ready_at - v_back, busy_until = busy_until - v_back, pending_at = pending_at - v_back,
         unavailable_at = unavailable_at - v_back, refused_until = refused_until - v_back, refused_since = refused_since - v_back,
         refused_pace_at = refused_pace_at - v_back, refused_at = refused_at - v_back, good_sent_at = good_sent_at - v_back,
-        dead_since = dead_since - v_back;
+        dead_since = dead_since - v_back, answers = lanes.answers_back(answers, v_back);
     UPDATE lanes.addresses SET next_at = next_at - v_back, booked_until = booked_until - v_back, used_at = used_at - v_back;
     UPDATE lanes.robots SET asked_at = asked_at - v_back, again_at = again_at - v_back, read_at = read_at - v_back,
         crawl_delay_since = crawl_delay_since - v_back, unanswered_since = unanswered_since - v_back;
     UPDATE lanes.words SET said_at = said_at - v_back, ended_at = ended_at - v_back, before_until = before_until - v_back;
+    UPDATE lanes.incidents SET started_at = started_at - v_back, ended_at = ended_at - v_back, told_at = told_at - v_back,
+        owner_told_at = owner_told_at - v_back, over_told_at = over_told_at - v_back;
     UPDATE lanes.series SET next_check_at = next_check_at - v_back, latest_checked_at = latest_checked_at - v_back,
         earlier_checked_at = earlier_checked_at - v_back, force_poll_at = force_poll_at - v_back, sighted_at = sighted_at - v_back,
         not_before = not_before - v_back, lease_until = lease_until - v_back, retry_at = retry_at - v_back,
