@@ -130,7 +130,10 @@ LONGEST_VALIDATOR = 1_024
 """Characters of an ETag or Last-Modified that is kept: servers refuse requests whose header is much longer."""
 _WRITABLE = re.compile(r"[\t\x20-\x7e\x80-\xff]+")
 REFUSALS = frozenset({401, 402, 403, 451})
-_HOST_TROUBLES = frozenset({Trouble.DNS, Trouble.CONNECT, Trouble.TLS, Trouble.TIMEOUT, Trouble.RESET})
+NO_ANSWER = "no answer"
+"""The kind of every failure in which nothing came from a host that has an address: one that is down resets now and is silent then."""
+_NO_ANSWER = frozenset({Trouble.CONNECT, Trouble.TLS, Trouble.TIMEOUT, Trouble.RESET})
+_HOST_TROUBLES = _NO_ANSWER | {Trouble.DNS}
 _UNREADABLE = frozenset({Trouble.FRAMING, Trouble.ENCODING, Trouble.OVERSIZE})
 
 
@@ -156,7 +159,8 @@ def judge(answer: Answer, reading: Reading | None, claim: Claim, now: datetime) 
             return _judge_response(answer, reading, claim, now)
         case NoResponse(trouble=trouble, detail=detail):
             signal = Signal.TROUBLED if trouble in _HOST_TROUBLES else Signal.SILENT
-            return Judgement(Failed(f"{trouble}: {detail}", trouble.value, reread=trouble in _UNREADABLE), signal)
+            kind = NO_ANSWER if trouble in _NO_ANSWER else trouble.value
+            return Judgement(Failed(f"{trouble}: {detail}", kind, reread=trouble in _UNREADABLE), signal)
         case Forbidden(address=address):
             return Judgement(
                 Blocked(f"{NOT_PUBLIC}: {address} (LANES_ALLOW_NETWORKS lets more through)"), Signal.SILENT

@@ -155,7 +155,7 @@ def test_a_third_backoff_at_the_ceiling_buries_the_host_which_is_asked_once_an_h
 
 
 def test_a_dead_host_that_still_does_not_answer_is_buried_once_and_waits_again() -> None:
-    claim = a_quiet_claim(answers=(Answered(1, "timeout", STAMP),), memory=Memory(dead=True))
+    claim = a_quiet_claim(answers=(Answered(1, "no answer", STAMP),), memory=Memory(dead=True))
     settlement = settled(NoResponse(Trouble.TIMEOUT, "silent"), None, claim, host=at_the_ceiling(3))
     assert settlement.consequences == ()
     assert settlement.host_wait is not None

@@ -11,6 +11,7 @@ from lanes.core.answer import Forbidden, NoResponse, Postponed, Resume, Trouble
 from lanes.core.chapters import NotRecognised
 from lanes.core.claim import Unavailable, Validators
 from lanes.core.outcome import (
+    NO_ANSWER,
     AskedToWait,
     Blocked,
     Failed,
@@ -127,6 +128,14 @@ def test_broken_framing_and_a_lying_encoding_make_the_next_poll_unconditional(tr
 @pytest.mark.parametrize("trouble", sorted(Trouble))
 def test_no_answer_is_a_failure(trouble: Trouble) -> None:
     assert isinstance(judged(NoResponse(trouble, "why")).meaning, Failed)
+
+
+def test_a_host_that_is_down_fails_alike_whichever_way_it_is_silent() -> None:
+    """Reset now, silent then: one outage.  A name that nobody knows is another matter."""
+    down = (Trouble.CONNECT, Trouble.TLS, Trouble.TIMEOUT, Trouble.RESET)
+    meanings = [judged(NoResponse(trouble, "why")).meaning for trouble in (*down, Trouble.DNS)]
+    kinds = [meaning.kind for meaning in meanings if isinstance(meaning, Failed)]
+    assert kinds == [NO_ANSWER] * 4 + ["dns"]
 
 
 @pytest.mark.parametrize("trouble", [Trouble.DNS, Trouble.CONNECT, Trouble.TLS, Trouble.TIMEOUT, Trouble.RESET])
