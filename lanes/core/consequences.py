@@ -56,7 +56,7 @@ class Distrust:
 
 @dataclass(frozen=True, slots=True)
 class Remember:
-    """The last answers of distinct Series of the host that answered."""
+    """This Poll answered last of these distinct Series of its host, whose answers may have changed since the claim."""
 
     answers: tuple[Answered, ...]
 
@@ -161,10 +161,11 @@ def of_failure(
 
 
 def of_pace(claim: Claim, judged: Judgement, host: HostPace, around: Circumstances) -> tuple[Consequence, ...]:
-    """What the host's own answer does beyond its interval: refusals heeded, what was refused learnt, death and its end."""
+    """What the host's own answer does beyond its interval: refusals heeded, but not of a weekly look, what was refused
+    learnt, death and its end."""
     found: list[Consequence] = []
     match judged.meaning:
-        case Refused() if around.sent_at is not None:
+        case Refused() if around.sent_at is not None and not claim.memory.retired:
             found.append(_heed(claim, around, around.sent_at, refused=True))
         case AskedToWait(whole_host=True) if judged.unavailable_url is None:
             found.append(Learn(_learnt(around)))

@@ -49,7 +49,7 @@ def moved(series_id: int, at: datetime) -> str:
 
 
 def back_again(series_id: int, at: datetime) -> str:
-    """One revival of a Series; or the end of a refusal of its own URL, by when that began."""
+    """One revival of a Series; or the end of a refusal of its own URL, by the last good answer before it."""
     return f"back:{series_id}:{_instant(at)}"
 
 
@@ -59,9 +59,10 @@ def disallowed(series_id: int, good_at: datetime | None) -> str:
     return f"disallowed:{series_id}:{'never' if good_at is None else _instant(good_at)}"
 
 
-def refused_alone(series_id: int, since: datetime) -> str:
-    """One time in which the Series' own URL is refused, by when it began."""
-    return f"refused:{series_id}:{_instant(since)}"
+def refused_alone(series_id: int, good_at: datetime | None) -> str:
+    """One time in which the Series' own URL is refused, by the last good answer before it (None: there never was one): when it began is
+    shifted with the clock."""
+    return f"refused:{series_id}:{'never' if good_at is None else _instant(good_at)}"
 
 
 def incident(incident_id: int) -> str:

@@ -22,6 +22,8 @@ GIVEN_UP_AFTER: Final = timedelta(days=30)
 """... and at this age its Series are given up: a lapsed domain is renewed, and a quarrel with a firewall settled, within a month."""
 OWNER_TOLD_AFTER: Final = timedelta(hours=1)
 """A refusal of this age is the owner's business: the first two windows (15 and 30 min) did not appease the Site."""
+MACHINE_LOST_AFTER: Final = timedelta(days=1)
+"""A machine whose line is down asks once a minute: one that has not for a day was taken away, or renamed."""
 
 GONE: Final = "gone"
 SITE_GONE: Final = "site gone"

@@ -13,8 +13,8 @@ from typing import Any, assert_never
 
 from psycopg.types.json import Jsonb
 
-from lanes.core import notices, pace, refusal
-from lanes.core.blame import Answered, SiteFails, SiteHeals
+from lanes.core import blame, notices, pace, refusal
+from lanes.core.blame import SiteFails, SiteHeals
 from lanes.core.claim import Claim
 from lanes.core.consequences import (
     Adopt,
@@ -36,6 +36,7 @@ from lanes.core.consequences import (
 from lanes.core.notices import Kind
 from lanes.core.pace import RefusedPace
 from lanes.core.refusal import Window
+from lanes.store import judging
 from lanes.store.pool import Connection, named_sql
 
 _SQL = named_sql("consequences")
@@ -81,7 +82,7 @@ def _of_series(connection: Connection, claim: Claim, place: Place, consequence: 
     match consequence:
         case Retire(reason=reason):
             _SQL.retire(connection, series_id=series, reason=reason)
-            _SQL.forget_answers(connection, series_id=series, host_id=place.host_id)
+            judging.by_the_rest(connection, place.host_id)
             _tell_readers(connection, claim, Kind.STOPPED, notices.stopped(series, now), {"reason": reason})
         case Revive(led_to=led_to):
             if _SQL.revive(connection, series_id=series, led_to=list(led_to)) is not None:
@@ -104,11 +105,11 @@ def _of_series(connection: Connection, claim: Claim, place: Place, consequence: 
 def _of_host(connection: Connection, claim: Claim, place: Place, consequence: OfHost, now: datetime) -> None:
     match consequence:
         case Remember(answers=answers):
-            _SQL.remember(connection, host_id=place.host_id, answers=Jsonb([_row(each) for each in answers]))
+            judging.hear(connection, place.host_id, claim.series_id, answers[-1].kind, claim.claimed_at)
         case SiteFails():
-            _site_fails(connection, place, consequence)
+            _site_fails(connection, place)
         case SiteHeals():
-            _site_heals(connection, place)
+            judging.by_the_rest(connection, place.host_id)
         case Spare():
             _SQL.spare(connection, series_id=claim.series_id, host_id=place.host_id)
         case Heed():
@@ -138,21 +139,21 @@ def _tell_owner(
     _SQL.tell_owner(connection, series_id=series_id, kind=kind.value, event=event, body=Jsonb(body))
 
 
-def _row(answered: Answered) -> list[object]:
-    return [answered.series_id, answered.kind, answered.since and answered.since.isoformat()]
-
-
 def _adopt(connection: Connection, claim: Claim, place: Place, url: str, now: datetime) -> None:
     done = _SQL.adopt(connection, series_id=claim.series_id, url=url, host_id=place.answered_by)
     if done.key is None:
         return
-    if done.merged:
-        _SQL.forget_answers(connection, series_id=claim.series_id, host_id=place.host_id)
+    judging.by_the_rest(connection, place.host_id)
     body: dict[str, object] = {"to": done.key, "merged": done.merged}
     _tell_readers(connection, claim, Kind.MOVED, notices.moved(claim.series_id, now), body)
 
 
-def _site_fails(connection: Connection, place: Place, fails: SiteFails) -> None:
+def _site_fails(connection: Connection, place: Place) -> None:
+    """Judged anew by what stands now: who left the host since the claim is neither counted nor spared."""
+    now = judging.standing(connection, place.host_id)
+    fails = blame.site(now.answers, now.failing)
+    if not isinstance(fails, SiteFails):
+        return
     ids, sinces = [series for series, _ in fails.spared], [since for _, since in fails.spared]
     evidence = Jsonb({"series": ids, "since": [since.isoformat() for since in sinces]})
     opened = _SQL.site_fails(
@@ -169,19 +170,11 @@ def _site_fails(connection: Connection, place: Place, fails: SiteFails) -> None:
     _tell_owner(connection, Kind.INCIDENT, notices.incident(opened.id), body)
 
 
-def _site_heals(connection: Connection, place: Place) -> None:
-    ended = _SQL.site_heals(connection, host_id=place.host_id)
-    if ended is None:
-        return
-    body = {"whose": "site", "site": ended.site, "host": ended.host, "kind": ended.kind, "spared": ended.spared}
-    _tell_owner(connection, Kind.INCIDENT_OVER, notices.incident_over(ended.id), body)
-
-
 def _heed(connection: Connection, claim: Claim, place: Place, heed: Heed, now: datetime) -> None:
     """The window is that of the host on the many-host Site, else of the Lane."""
     host_id = place.answered_by if place.many_hosts else None
     where: dict[str, Any] = {"site": place.site} if host_id is None else {"host_id": host_id}
-    row = (_SQL.lane_window if host_id is None else _SQL.host_window)(connection, **where)
+    row = (_SQL.lane_window if host_id is None else _SQL.host_window)(connection, **where, series_id=claim.series_id)
     before = Window(
         row.refusals, row.refused_since, row.refused_until, row.refused_url, row.refused_at, row.good_sent_at
     )
@@ -195,7 +188,7 @@ def _heed(connection: Connection, claim: Claim, place: Place, heed: Heed, now: d
         _SQL.note_window(
             connection, claimed_at=claim.claimed_at, token=claim.token, host_until=host_until, lane_until=lane_until
         )
-        _SQL.refusing(connection, **incident, since=after.since, evidence=Jsonb({"series": claim.series_id}))
+        _SQL.refusing(connection, **incident, since=after.since, series_id=claim.series_id, most=notices.MOST_NAMED)
         if before.until is None:
             _learn(connection, place, heed.learnt)
     elif before.until is not None and after.until is None:

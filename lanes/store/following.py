@@ -15,6 +15,7 @@ from typing import Any
 
 from lanes.core.keys import marked
 from lanes.errors import UnknownSeries
+from lanes.store import judging
 from lanes.store.pool import Connection, Database, named_sql, ring
 
 BATCH = 100  # Series an import commits at a time (DESIGN 4.1)
@@ -195,8 +196,10 @@ class FollowStore:
         with self._database.transaction() as connection:
             series = find_series(connection, word)
             _SQL.lock_hosts_of(connection, series_id=series.series_id)
-            _SQL.lock_series(connection, series_id=series.series_id)
+            host_id = _SQL.lock_series(connection, series_id=series.series_id)
             yield connection, series
+            if host_id is not None:
+                judging.by_the_rest(connection, host_id)
             _SQL.wake_host(connection, series_id=series.series_id)
             ring(connection, f"lanes_{series.site}")
 

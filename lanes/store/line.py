@@ -32,7 +32,7 @@ class LineStore:
         self._database, self._machine = database, machine
 
     def enrol(self, connection: Connection) -> None:
-        """The machine has its row."""
+        """The machine has its row: upkeep may have forgotten it meanwhile."""
         _SQL.enrol(connection, machine=self._machine)
 
     def shaken(self, at: datetime | None = None) -> None:
@@ -43,6 +43,7 @@ class LineStore:
     def judge(self) -> None:
         """An attempt ended without proof: asks another host, or finds the line down, or neither."""
         with self._database.transaction() as connection:
+            self.enrol(connection)
             row = _SQL.machine(connection, machine=self._machine)
             verdict = judge(self._line(connection, row), row.now)
             match verdict:
@@ -61,6 +62,7 @@ class LineStore:
     def probed(self, *, proved: bool) -> None:
         """A Poll that was claimed as a probe ended, and proved the line or did not."""
         with self._database.transaction() as connection:
+            self.enrol(connection)
             row = _SQL.machine(connection, machine=self._machine)
             verdict = probed(row.us_since, row.now, proved=proved, only_host=row.only_host)
             if verdict is not None:

@@ -17,6 +17,7 @@ from lanes.core.notices import Kind
 from lanes.core.urls import split
 from lanes.core.why import BLOCKED, REFUSES
 from lanes.errors import LanesError
+from lanes.store import judging
 from lanes.store.following import Named, find_series
 from lanes.store.pool import Connection, Database, named_sql, ring
 
@@ -185,7 +186,7 @@ class OwnStore:
             if row.retired_at is not None:
                 return series, False
             at = _SQL.retire(connection, series_id=row.id, reason=reason)
-            _SQL.forget_answers(connection, series_id=row.id, host_id=row.host_id)
+            judging.by_the_rest(connection, row.host_id)
             _tell(connection, row.id, Kind.STOPPED, notices.stopped(row.id, at), {"reason": reason})
             _SQL.wake(connection, series_id=row.id)
             return series, True
@@ -226,6 +227,7 @@ class OwnStore:
                     f"{series.key} cannot go back: {taken} is followed at its old URL. Remove one of the two."
                 )
             _SQL.go_back(connection, series_id=row.id, host_id=host_id)
+            judging.by_the_rest(connection, row.host_id)
             _SQL.note_use(connection, left_id=row.host_id, host_id=host_id)
             _SQL.wake(connection, series_id=row.id)
             ring(connection, f"lanes_{series.site}")

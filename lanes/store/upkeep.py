@@ -15,9 +15,9 @@ import psycopg
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from lanes.core import blame, notices
-from lanes.core.blame import Answered, SiteHeals
+from lanes.core import notices
 from lanes.core.notices import Kind
+from lanes.store import judging
 from lanes.store.pool import Connection, Database, away_is_one_error, connect, named_sql
 
 BATCH = 100  # Series, or rows that go, in one transaction: what it locks is free again within milliseconds
@@ -200,6 +200,7 @@ class UpkeepStore:
     def end_deserted(self, trouble: Trouble) -> int:
         """Ends one of them; the owner is told, if of its beginning too.  1, or 0 where something is polled there again."""
         with self._database.transaction() as connection:
+            _SQL.hold_lane(connection, incident_id=trouble.incident_id)
             _SQL.hold_place(connection, incident_id=trouble.incident_id)
             ended = _SQL.end_deserted(connection, incident_id=trouble.incident_id)
             if ended is None:
@@ -211,6 +212,32 @@ class UpkeepStore:
                 event=notices.incident_over(trouble.incident_id),
                 body=Jsonb({**trouble.body, "deserted": True}),
                 told_event=notices.incident(trouble.incident_id),
+            )
+            return 1
+
+    def judge_by_the_rest(self, trouble: Trouble) -> int:
+        """Drops what Series said that are not polled at its host any more; 1, or 0 where that changed nothing."""
+        with self._database.transaction() as connection:
+            host_id = _SQL.hold_place(connection, incident_id=trouble.incident_id)
+            return 0 if host_id is None else int(judging.by_the_rest(connection, host_id))
+
+    def lost_machines(self, silent: timedelta) -> tuple[str, ...]:
+        """Machines whose line went down, and which have not asked for so long whether it works again."""
+        with self._database.connection() as connection:
+            return tuple(row.machine for row in _SQL.lost_machines(connection, silent=silent))
+
+    def end_us(self, machine: str, silent: timedelta) -> int:
+        """Nothing is known of the line of such a machine any more, and the owner is told; 1, or 0 where it is there again."""
+        with self._database.transaction() as connection:
+            ended = _SQL.end_us(connection, machine=machine, silent=silent)
+            if ended is None:
+                return 0
+            _CONSEQUENCES.tell_owner_over(
+                connection,
+                kind=Kind.INCIDENT_OVER.value,
+                event=notices.incident_over(ended.id),
+                body=Jsonb({"whose": "us", "machine": machine, "spared": ended.spared, "deserted": True}),
+                told_event=notices.incident(ended.id),
             )
             return 1
 
@@ -278,6 +305,10 @@ class UpkeepStore:
             pruned: int = _SQL.prune_hosts(connection, host_ids=held) if held else 0
             return pruned
 
+    def prune_machines(self, unused_for: timedelta) -> int:
+        """Forgets a batch of machines that polled nothing for so long; how many."""
+        return self._prune(_SQL.prune_machines, unused_for=unused_for, most=BATCH)
+
     def prune_incidents(self, kept: timedelta) -> int:
         """Forgets a batch of incidents that ended so long ago; how many."""
         return self._prune(_SQL.prune_incidents, kept=kept, most=BATCH)
@@ -313,23 +344,6 @@ def _retire(connection: Connection, found: list[Any], age: timedelta, reason: st
         body = Jsonb({"reason": reason, "since": row.since.isoformat()})
         event = notices.stopped(row.id, at)
         _SQL.tell_readers(connection, series_id=row.id, kind=Kind.STOPPED.value, event=event, body=body)
-    retired = {row.id for row in rows}
     for host in hosts:
-        _judge_by_the_rest(connection, host, retired)
+        judging.by_the_rest(connection, host.id)
     return len(rows)
-
-
-def _judge_by_the_rest(connection: Connection, host: Any, retired: set[int]) -> None:
-    """What is retired says nothing about its host any more: where the rest answers, the Site's incident is over (CASES A16)."""
-    left = [each for each in host.answers if each[0] not in retired]
-    if left == host.answers:
-        return
-    _SQL.keep_answers(connection, host_id=host.id, answers=Jsonb(left))
-    rest = tuple(Answered(series_id, kind) for series_id, kind, _ in left)
-    if not rest or host.failing is None or not isinstance(blame.site(rest, host.failing), SiteHeals):
-        return
-    over = _CONSEQUENCES.site_heals(connection, host_id=host.id)
-    if over is not None:
-        body = {"whose": "site", "site": over.site, "host": over.host, "kind": over.kind, "spared": over.spared}
-        event = notices.incident_over(over.id)
-        _SQL.tell_owner(connection, kind=Kind.INCIDENT_OVER.value, event=event, body=Jsonb(body))

@@ -45,10 +45,13 @@ DUTIES = (
     Duty("tell-readers", MINUTE, ageing.tell_readers),
     Duty("tell-of-ends", MINUTE, ageing.tell_of_ends),
     Duty("give-up", MINUTE, ageing.give_up),
+    Duty("judge", MINUTE, ageing.judge),
+    Duty("end-lost-lines", MINUTE, ageing.end_lost_lines),
     Duty("end-deserted", MINUTE, ageing.end_deserted),
     Duty("prune-record", 10 * MINUTE, pruning.prune_record),
     Duty("prune-addresses", 10 * MINUTE, pruning.prune_addresses),
     Duty("prune-hosts", 10 * MINUTE, pruning.prune_hosts),
+    Duty("prune-machines", 24 * 60 * MINUTE, pruning.prune_machines),
     Duty("prune-incidents", 10 * MINUTE, pruning.prune_incidents),
     Duty("prune-notices", 10 * MINUTE, pruning.prune_notices),
 )

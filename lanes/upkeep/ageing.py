@@ -39,10 +39,23 @@ def tell_of_ends(store: UpkeepStore) -> Iterator[int]:
     yield store.tell_of_taken_back()
 
 
+def judge(store: UpkeepStore) -> Iterator[int]:
+    """A Site that fails is judged by the Series that are polled there, whoever was paused, removed or moved away since."""
+    for trouble in store.troubles():
+        if trouble.whose == "site":
+            yield store.judge_by_the_rest(trouble)
+
+
 def end_deserted(store: UpkeepStore) -> Iterator[int]:
     """Trouble of a place where nothing is polled any more is over, and nothing came back: only the owner, who knows of it, is told."""
     for trouble in store.deserted():
         yield store.end_deserted(trouble)
+
+
+def end_lost_lines(store: UpkeepStore) -> Iterator[int]:
+    """A machine that went away while its line was down does not ask again: what is known of its line is over."""
+    for machine in store.lost_machines(retirement.MACHINE_LOST_AFTER):
+        yield store.end_us(machine, retirement.MACHINE_LOST_AFTER)
 
 
 def give_up(store: UpkeepStore) -> Iterator[int]:

@@ -71,6 +71,12 @@ def prune_hosts(store: UpkeepStore) -> Iterator[int]:
         yield pruned
 
 
+def prune_machines(store: UpkeepStore) -> Iterator[int]:
+    """Machines that are gone: containers are named anew at each start."""
+    while pruned := store.prune_machines(RECORD_KEPT):
+        yield pruned
+
+
 def prune_incidents(store: UpkeepStore) -> Iterator[int]:
     """Incidents that ended long ago."""
     while pruned := store.prune_incidents(INCIDENT_KEPT):

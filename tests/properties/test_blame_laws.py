@@ -260,7 +260,8 @@ def test_a_read_is_heeded_for_what_it_was(
         assert heed.read.refused is (settlement.label is Label.REFUSED)
         assert heed.read.sent_at == around["sent_at"]
     if around["sent_at"] is not None:
-        heeded = settlement.label is Label.REFUSED or (settlement.good and claim.memory.refusing)
+        refused = settlement.label is Label.REFUSED and not claim.memory.retired
+        heeded = refused or (settlement.good and claim.memory.refusing)
         assert bool(heeds) is heeded
 
 

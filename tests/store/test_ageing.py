@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 import pytest
 
 from lanes.core import notices
+from lanes.store.polls import PollStore
 from lanes.store.pool import Database
 from lanes.store.upkeep import UpkeepStore
 from lanes.upkeep import DUTIES
+from tests.answers import a_response
 from tests.fix_database import Clock
-from tests.rows import DAY, HOUR, MINUTE, Rows
+from tests.rows import DAY, HOUR, MINUTE, Rows, settle, take
 
-AGES = ("tell-owner", "tell-readers", "tell-of-ends", "give-up", "end-deserted")
+AGES = ("tell-owner", "tell-readers", "tell-of-ends", "give-up", "judge", "end-lost-lines", "end-deserted")
 
 
 class Trouble:
@@ -301,15 +304,15 @@ def test_more_series_than_a_batch_are_all_given_up(trouble: Trouble) -> None:
 def test_a_url_refused_alone_is_told_after_three_days_and_given_up_after_thirty(trouble: Trouble) -> None:
     host = trouble.rows.host()
     refused, _other = trouble.series(host, "ann", "bob"), trouble.series(host, "carl")
-    since = trouble.rows.now()
-    trouble.rows.set_series(refused, refused_since=since, refusals=1)
+    good_at = trouble.rows.the_series(refused).good_at
+    trouble.rows.set_series(refused, refused_since=trouble.rows.now(), refusals=1)
     trouble.clock.advance(3 * DAY - MINUTE)
     trouble.upkeep()
     assert trouble.told() == []
     trouble.clock.advance(MINUTE)
     trouble.upkeep()
     assert trouble.told() == [("ann", "refused"), ("bob", "refused")]
-    assert trouble.notice("refused", "ann").event == notices.refused_alone(refused, since)
+    assert trouble.notice("refused", "ann").event == notices.refused_alone(refused, good_at)
     trouble.clock.advance(27 * DAY)
     trouble.upkeep()
     assert trouble.retired() == {refused: "site gone"}
@@ -317,8 +320,8 @@ def test_a_url_refused_alone_is_told_after_three_days_and_given_up_after_thirty(
 
 def test_a_url_that_is_read_again_is_told_to_those_who_knew(trouble: Trouble) -> None:
     series = trouble.series(trouble.rows.host(), "ann")
-    since = trouble.rows.now()
-    trouble.rows.set_series(series, refused_since=since, refusals=1)
+    good_at = trouble.rows.the_series(series).good_at
+    trouble.rows.set_series(series, refused_since=trouble.rows.now(), refusals=1)
     trouble.clock.advance(4 * DAY)
     trouble.upkeep()
     trouble.rows.bookmark(series, "late")
@@ -326,11 +329,78 @@ def test_a_url_that_is_read_again_is_told_to_those_who_knew(trouble: Trouble) ->
     trouble.answers_well(series)
     trouble.upkeep()
     assert trouble.told("back again") == [("ann", "back again")]
-    assert trouble.notice("back again", "ann").event == notices.back_again(series, since)
+    assert trouble.notice("back again", "ann").event == notices.back_again(series, good_at)
     trouble.rows.set_series(series, refused_since=trouble.rows.now(), refusals=1)
     trouble.clock.advance(3 * DAY)
     trouble.upkeep()
     assert trouble.told("refused") == [("ann", "refused"), ("ann", "refused"), ("late", "refused")]
+
+
+def test_a_url_refused_alone_is_told_once_however_often_the_clock_goes_back(trouble: Trouble, store: PollStore) -> None:
+    series = trouble.series(trouble.rows.host(), "ann", next_check_at="infinity")
+    trouble.rows.set_series(
+        series, refused_since=trouble.rows.now() - 4 * DAY, refusals=3, good_at=trouble.rows.now() - 5 * DAY
+    )
+    trouble.upkeep()
+    for _ in range(2):
+        store.keep_house()
+        trouble.clock.advance(-HOUR)
+        assert store.shift_back() is not None
+        trouble.upkeep()
+    trouble.clock.advance(DAY)
+    trouble.upkeep()
+    assert trouble.told() == [("ann", "refused")]
+
+
+def test_what_was_refused_alone_and_given_up_is_back_once(trouble: Trouble, store: PollStore) -> None:
+    series = trouble.series(trouble.rows.host(), "ann", next_check_at="infinity")
+    trouble.rows.set_series(
+        series, refused_since=trouble.rows.now() - 4 * DAY, refusals=3, good_at=trouble.rows.now() - 5 * DAY
+    )
+    trouble.upkeep()
+    trouble.clock.advance(31 * DAY)
+    trouble.upkeep()
+    assert trouble.retired() == {series: "site gone"}
+    claim = take(store)
+    assert claim is not None
+    settle(store, claim, replace(a_response(304), conditional=True))
+    trouble.upkeep()
+    assert trouble.told() == [("ann", "refused"), ("ann", "stopped"), ("ann", "back again")]
+
+
+def test_who_heard_that_a_series_stopped_hears_of_its_revival_and_not_of_the_end_of_the_trouble(
+    trouble: Trouble,
+) -> None:
+    host = trouble.rows.host()
+    stopped, goes_on = trouble.series(host, "ann"), trouble.series(host, "bob", paused_at=None)
+    incident = trouble.incident(host, "refusal", kind="refused")
+    trouble.clock.advance(4 * DAY)
+    trouble.upkeep()
+    trouble.rows("SELECT lanes.tell_readers(%s, 'stopped', 'stopped:1', '{}')", stopped)
+    trouble.answers_well(stopped, goes_on)
+    trouble.ends(incident)
+    trouble.upkeep()
+    assert trouble.told("back again") == [("bob", "back again")]
+
+
+def test_a_machine_that_went_away_while_its_line_was_down_is_over_after_a_day(trouble: Trouble) -> None:
+    rows = trouble.rows
+    for machine in ("gone", "here"):
+        rows("INSERT INTO lanes.machines (machine, us_since) VALUES (%s, lanes.now())", machine)
+        incident = rows.one(
+            "INSERT INTO lanes.incidents (whose, machine, started_at) VALUES ('us', %s, lanes.now()) RETURNING id",
+            machine,
+        )
+        rows("SELECT lanes.tell_owner('incident', %s, '{}')", notices.incident(incident))
+    trouble.clock.advance(DAY - MINUTE)
+    trouble.upkeep()
+    assert rows.one("SELECT count(*) FROM lanes.incidents WHERE ended_at IS NULL") == 2
+    rows("UPDATE lanes.machines SET probe_at = lanes.now() WHERE machine = 'here'")
+    trouble.clock.advance(MINUTE)
+    trouble.upkeep()
+    assert [row.machine for row in rows("SELECT machine FROM lanes.incidents WHERE ended_at IS NULL")] == ["here"]
+    assert rows.one("SELECT us_since FROM lanes.machines WHERE machine = 'gone'") is None
+    assert trouble.told("incident over") == [(None, "incident over")]
 
 
 def test_the_owner_is_told_once_of_a_refusal_over_an_hour(trouble: Trouble) -> None:
@@ -382,3 +452,4 @@ def test_sql_and_core_have_the_same_word_for_an_event(rows: Rows) -> None:
     for instant in (rows.now(), rows.now().replace(microsecond=0)):
         assert rows.one("SELECT lanes.event('refused', 42, %s)", instant) == notices.refused_alone(42, instant)
         assert rows.one("SELECT lanes.event('back', 42, %s)", instant) == notices.back_again(42, instant)
+    assert rows.one("SELECT lanes.event('refused', 42, NULL)") == notices.refused_alone(42, None)

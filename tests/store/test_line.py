@@ -235,12 +235,14 @@ def test_a_series_that_was_retired_by_it_comes_back_and_nobody_is_told(rows: Row
     assert rows.late_hints() == []
 
 
-def test_a_notice_that_was_delivered_is_not_taken_back(rows: Rows, store: PollStore) -> None:
+def test_whoever_heard_already_that_it_stopped_is_told_that_it_is_back(rows: Rows, store: PollStore) -> None:
     series, since = retired_by_silence(rows, store)
     rows("UPDATE lanes.notices SET delivered_at = lanes.now()")
     give_back(rows, series, since)
     assert rows.the_series(series).retired_at is None
-    assert len(rows("SELECT * FROM lanes.notices")) == 1
+    told = rows("SELECT reader_id, kind, delivered_at IS NULL AS owed FROM lanes.notices ORDER BY id")
+    assert [(row.kind, row.owed) for row in told] == [("stopped", False), ("back again", True)]
+    assert len({row.reader_id for row in told}) == 1
 
 
 def test_a_first_410_of_a_site_that_fails_is_forgotten(rows: Rows, store: PollStore) -> None:

@@ -219,6 +219,23 @@ def test_a_host_in_somebodys_hand_is_left_for_a_later_run(
     assert prune(upkeep, "hosts") == 1
 
 
+def test_a_machine_goes_that_polled_nothing_for_thirty_days_unless_its_line_is_down(
+    rows: Rows, upkeep: UpkeepStore, clock: Clock
+) -> None:
+    for machine, shaken, us in (("gone", 31, None), ("shaken", 29, None), ("down", 31, 31), ("polls", 31, None)):
+        rows(
+            "INSERT INTO lanes.machines (machine, shaken_at, us_since) "
+            "VALUES (%s, lanes.now() - %s * interval '1 day', lanes.now() - %s * interval '1 day')",
+            machine, shaken, us,
+        )  # fmt: skip
+    rows(
+        "INSERT INTO lanes.polls (claimed_at, token, series_id, site, host, machine, trigger, outcome, host_pace, address_pace) "
+        "VALUES (lanes.now() - interval '29 days', gen_random_uuid(), 1, 'feeds', 'a.test', 'polls', 'its time', 'new', '2 s', '1 s')"
+    )
+    sum(pruning.prune_machines(upkeep))
+    assert [row.machine for row in rows("SELECT machine FROM lanes.machines ORDER BY 1")] == ["down", "polls", "shaken"]
+
+
 def test_incidents_go_a_year_after_their_end_and_open_ones_stay(rows: Rows, upkeep: UpkeepStore, clock: Clock) -> None:
     rows.enrol()
     for machine, ended in (("a", True), ("b", False)):

@@ -46,7 +46,14 @@ def days_pass(lane: LaneAtWork, count: int) -> None:
 def look_after(lane: LaneAtWork) -> None:
     """One round of upkeep's duties to whoever follows something."""
     store = UpkeepStore(lane.database)
-    for duty in (ageing.tell_owner, ageing.tell_readers, ageing.tell_of_ends, ageing.give_up):
+    for duty in (
+        ageing.tell_owner,
+        ageing.tell_readers,
+        ageing.tell_of_ends,
+        ageing.give_up,
+        ageing.judge,
+        ageing.end_deserted,
+    ):
         sum(duty(store))
 
 

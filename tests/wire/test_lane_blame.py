@@ -264,7 +264,26 @@ def test_a_host_that_refuses_its_only_feed_is_told_after_three_days_and_given_up
     assert lane.series(key).retired_reason == "site gone"
     assert told(lane) == told(lane, "ada") == ["refused", "stopped"]
     assert told(lane, "ben") == []
-    assert told(lane, None) == ["refused for an hour"]
+    assert told(lane, None) == ["refused for an hour", "refusal over"]
+
+
+def test_a_host_whose_last_series_was_given_up_while_it_refused_is_no_more_news(
+    net: Smallnet, lane: LaneAtWork
+) -> None:
+    """Its weekly look is refused for ever, and the owner was told once."""
+    a_healthy_feed(net, lane)
+    host = net.host("127.1.0.5")
+    host.script("/feed", [GOOD, status(403)])
+    key = lane.follow(host.url("/feed"))
+    days_pass(lane, 34)
+    assert lane.series(key).retired_reason == "site gone"
+    known = told(lane, None)
+    assert known == ["refused for an hour", "refusal over"]
+    row = lane.host("127.1.0.5")
+    assert (row.refusals, row.refused_since, row.refused_at) == (0, None, None)
+    days_pass(lane, 22)
+    assert told(lane, None) == known
+    assert len(incidents(lane, "refusal")) == 1
 
 
 def test_what_moved_to_another_series_stays_retired_while_it_still_points_there(

@@ -13,15 +13,11 @@ SELECT lanes.tell_readers(:series_id, :kind, :event, :body);
 -- The owner, once for this event.
 SELECT lanes.tell_owner(:kind, :event, :body, :series_id);
 
--- name: forget_answers(series_id, host_id)!
--- What is retired says nothing about its host any more.
-SELECT lanes.forget_answers(:series_id, :host_id);
-
 -- name: revive(series_id, led_to)$
--- Lives again, unless the owner gave it up, or a permanent redirect led to another Series, be it to where that was before it moved on
+-- Lives again, if nobody revived it meanwhile, unless the owner gave it up, or a permanent redirect led to another Series, be it to where that was before it moved on
 -- itself; whether it does.
 UPDATE lanes.series s SET retired_at = NULL, retired_reason = NULL, revived_at = lanes.now(), gone_at = NULL
-WHERE s.id = :series_id AND NOT s.retired_by_owner AND NOT EXISTS (
+WHERE s.id = :series_id AND s.retired_at IS NOT NULL AND NOT s.retired_by_owner AND NOT EXISTS (
     SELECT FROM unnest(:led_to::text[]) led JOIN lanes.series o ON o.site = s.site AND md5(o.url) = md5(led) AND o.id <> s.id)
   AND NOT EXISTS (
     SELECT FROM lanes.series o WHERE o.key = substring(s.retired_reason FROM '^moved to (.+)$') AND o.old_url = ANY (:led_to))
@@ -40,10 +36,6 @@ SELECT * FROM lanes.adopt(:series_id, :url, :host_id);
 -- Validators that lied or never match; null: trusted again.
 UPDATE lanes.series SET distrusted_at = CASE WHEN :reason::text IS NOT NULL THEN lanes.now() END, distrusted_reason = :reason
 WHERE id = :series_id;
-
--- name: remember(host_id, answers)!
--- The last answers of distinct Series of a host.
-UPDATE lanes.hosts SET answers = :answers WHERE id = :host_id;
 
 -- name: site_fails(host_id, kind, series_ids, sinces, evidence)^
 -- Opens the incident of a host, gives back what its Series were charged, and says how many.
@@ -65,17 +57,6 @@ SELECT opened.id, h.name AS host, h.site FROM opened, lanes.hosts h WHERE h.id =
 -- What these Series were charged, each since its own instant.
 SELECT lanes.give_back(:series_ids, :sinces, NULL, false);
 
--- name: site_heals(host_id)^
--- Ends the open incident of a host; null where there is none.
-WITH healed AS (
-    UPDATE lanes.hosts SET failing = NULL WHERE id = :host_id RETURNING id, name, site
-), unspared AS (
-    UPDATE lanes.series SET spared_by = NULL WHERE host_id = :host_id AND spared_by IS NOT NULL
-)
-UPDATE lanes.incidents i SET ended_at = lanes.now()
-FROM healed h WHERE i.whose = 'site' AND i.host_id = h.id AND i.ended_at IS NULL
-RETURNING i.id, h.name AS host, h.site, i.kind, i.started_at, i.spared;
-
 -- name: spare(series_id, host_id)!
 -- One more Series that its Site's open incident spares, counted once.
 WITH now_spared AS (
@@ -85,18 +66,16 @@ WITH now_spared AS (
 )
 UPDATE lanes.incidents SET spared = spared + 1 WHERE id IN (SELECT id FROM now_spared);
 
--- name: host_window(host_id)^
--- What a host remembers of refusals, and whether only one Series is eligible there.
+-- name: host_window(host_id, series_id)^
+-- What a host remembers of refusals, and whether nobody is eligible there but the Series that read.
 SELECT h.refusals, h.refused_since, h.refused_until, h.refused_url, h.refused_at, h.good_sent_at,
-       (SELECT count(*) FROM (SELECT FROM lanes.series s WHERE s.host_id = h.id AND s.tier = 'poll' AND s.url <> '' AND s.bookmarks > 0
-            AND s.paused_at IS NULL AND s.retired_at IS NULL AND s.lifecycle <> 'finished' LIMIT 2) x) < 2 AS only_one
+       NOT EXISTS (SELECT FROM lanes.series s WHERE s.host_id = h.id AND s.id <> :series_id AND lanes.is_eligible(s)) AS only_one
 FROM lanes.hosts h WHERE h.id = :host_id;
 
--- name: lane_window(site)^
+-- name: lane_window(site, series_id)^
 -- The same of a Lane.
 SELECT l.refusals, l.refused_since, l.refused_until, l.refused_url, l.refused_at, l.good_sent_at,
-       (SELECT count(*) FROM (SELECT FROM lanes.series s WHERE s.site = l.site AND s.tier = 'poll' AND s.url <> '' AND s.bookmarks > 0
-            AND s.paused_at IS NULL AND s.retired_at IS NULL AND s.lifecycle <> 'finished' LIMIT 2) x) < 2 AS only_one
+       NOT EXISTS (SELECT FROM lanes.series s WHERE s.site = l.site AND s.id <> :series_id AND lanes.is_eligible(s)) AS only_one
 FROM lanes.lanes l WHERE l.site = :site FOR NO KEY UPDATE;
 
 -- name: set_host_window(host_id, refusals, since, until, url, refused_at, good_sent_at)!
@@ -125,15 +104,18 @@ UPDATE lanes.polls SET host_wait_until = greatest(host_wait_until, :host_until),
 WHERE claimed_at = :claimed_at AND token = :token AND hop = (
     SELECT max(hop) FROM lanes.polls WHERE claimed_at = :claimed_at AND token = :token);
 
--- name: refusing(site, host_id, since, evidence)$
--- The open incident of a refusal; host_id null: of the whole Lane.
-INSERT INTO lanes.incidents (whose, site, host_id, kind, started_at, evidence)
-VALUES ('refusal', :site, :host_id, 'refused', :since, :evidence)
-ON CONFLICT (whose, machine, site, host_id) WHERE ended_at IS NULL DO NOTHING RETURNING id;
+-- name: refusing(site, host_id, since, series_id, most)!
+-- The open incident of a refusal; host_id null: of the whole Lane.  Its evidence names the Series that were refused, for some live on
+-- another host and were led to this one.
+INSERT INTO lanes.incidents AS i (whose, site, host_id, kind, started_at, evidence)
+VALUES ('refusal', :site, :host_id, 'refused', :since, jsonb_build_object('series', jsonb_build_array(:series_id::bigint)))
+ON CONFLICT (whose, machine, site, host_id) WHERE ended_at IS NULL DO UPDATE SET
+    evidence = i.evidence || jsonb_build_object('series', coalesce(i.evidence -> 'series', '[]') || (EXCLUDED.evidence -> 'series'))
+WHERE NOT coalesce(i.evidence -> 'series' @> (EXCLUDED.evidence -> 'series') OR jsonb_array_length(i.evidence -> 'series') >= :most, false);
 
 -- name: refused_no_more(site, host_id)^
 -- Ends it.
-UPDATE lanes.incidents SET ended_at = lanes.now()
+UPDATE lanes.incidents SET ended_at = greatest(lanes.now(), started_at)
 WHERE whose = 'refusal' AND site = :site AND host_id IS NOT DISTINCT FROM :host_id AND ended_at IS NULL
 RETURNING id, started_at;
 

@@ -79,9 +79,9 @@ SELECT h.id FROM lanes.hosts h
 WHERE h.id IN (SELECT unnest(ARRAY[host_id, queue_host_id]) FROM lanes.series WHERE id = :series_id)
 ORDER BY h.id FOR NO KEY UPDATE;
 
--- name: lock_series(series_id)!
--- Locks a Series, after its hosts.
-SELECT id FROM lanes.series WHERE id = :series_id FOR NO KEY UPDATE;
+-- name: lock_series(series_id)$
+-- Locks a Series, after its hosts; the host where it lives.
+SELECT host_id FROM lanes.series WHERE id = :series_id FOR NO KEY UPDATE;
 
 -- name: force_poll(series_id)!
 -- Check now: one stamp, later than the last one whatever the clock's resolution.

@@ -141,10 +141,6 @@ UPDATE lanes.series SET retired_at = lanes.now(), retired_reason = :reason, reti
     retry_at = NULL, retry_reason = NULL, retry_address = NULL, resume = NULL, resume_until = NULL
 WHERE id = :series_id RETURNING retired_at;
 
--- name: forget_answers(series_id, host_id)!
--- What is retired says nothing about its host any more.
-SELECT lanes.forget_answers(:series_id, :host_id);
-
 -- name: revive(series_id, stays_off)$
 -- Takes a Series back as if it had never failed, to be looked at now; when.
 UPDATE lanes.series SET

@@ -49,7 +49,9 @@ WITH marked AS (
     FROM marked m
     JOIN lanes.notices told ON told.event = :event_told AND told.reader_id IS NOT NULL
     JOIN lanes.bookmarks b ON b.reader_id = told.reader_id AND NOT b.muted
-    JOIN lanes.series s ON s.id = b.series_id AND s.retired_at IS NULL AND s.site = m.site AND s.host_id = coalesce(m.host_id, s.host_id)
+    JOIN lanes.series s ON s.id = b.series_id AND s.retired_at IS NULL AND s.site = m.site
+        AND (s.host_id = coalesce(m.host_id, s.host_id) OR m.evidence -> 'series' @> to_jsonb(s.id))
+        AND NOT lanes.was_stopped(told, s.id)
         AND ((told.body ->> 'count')::integer > :most_named  -- then it did not name them all
              OR told.body -> 'series' @> jsonb_build_array(jsonb_build_object('key', s.key)))
 )
@@ -82,9 +84,7 @@ ORDER BY s.id LIMIT :most;
 SELECT s.id, s.host_id, s.refused_since AS since
 FROM lanes.series s
 WHERE s.refused_since <= lanes.now() - :age::interval AND lanes.hopeless_since(s, s.refused_since) <= (SELECT lanes.now()) - :age::interval
-  AND NOT EXISTS (
-      SELECT FROM lanes.incidents i
-      WHERE i.whose = 'refusal' AND i.ended_at IS NULL AND i.site = s.site AND coalesce(i.host_id, s.host_id) = s.host_id)
+  AND NOT lanes.is_refused_in_company(s)
 ORDER BY s.id LIMIT :most;
 
 -- name: deserted()
@@ -96,54 +96,67 @@ WHERE i.whose IN ('site', 'refusal') AND i.ended_at IS NULL
   AND NOT EXISTS (SELECT FROM lanes.series_of(i) s WHERE lanes.is_eligible(s))
 ORDER BY i.id;
 
--- name: hold_place(incident_id)!
--- Locks the host of an incident before it.
-SELECT FROM lanes.hosts WHERE id = (SELECT host_id FROM lanes.incidents WHERE id = :incident_id) FOR NO KEY UPDATE;
+-- name: hold_lane(incident_id)!
+-- Locks the Lane of an incident of a whole Site before it.
+SELECT FROM lanes.lanes WHERE site = (SELECT site FROM lanes.incidents WHERE id = :incident_id AND host_id IS NULL) FOR NO KEY UPDATE;
+
+-- name: hold_place(incident_id)$
+-- Locks the host of an incident before it; its id.
+SELECT id FROM lanes.hosts WHERE id = (SELECT host_id FROM lanes.incidents WHERE id = :incident_id) FOR NO KEY UPDATE;
 
 -- name: end_deserted(incident_id)$
--- Ends it, and no Reader is told that anything came back; null where something is polled there again.
+-- Ends it, and no Reader is told that anything came back; null where something is polled there again.  Of a refusal nothing is
+-- remembered but a wait that is still ahead.
 WITH ended AS (
     UPDATE lanes.incidents i SET ended_at = greatest(lanes.now(), started_at), over_told_at = lanes.now()
     WHERE i.id = :incident_id AND i.ended_at IS NULL AND NOT EXISTS (SELECT FROM lanes.series_of(i) s WHERE lanes.is_eligible(s))
-    RETURNING i.id, i.whose, i.host_id
+    RETURNING i.id, i.whose, i.site, i.host_id
 ), judged AS (
     UPDATE lanes.hosts h SET failing = NULL, answers = '[]' FROM ended e WHERE e.whose = 'site' AND h.id = e.host_id
+), forgot AS (
+    UPDATE lanes.hosts h SET refusals = 0, refused_since = NULL, refused_url = NULL, refused_at = NULL,
+        refused_until = CASE WHEN h.refused_until > lanes.now() THEN h.refused_until END
+    FROM ended e WHERE e.whose = 'refusal' AND h.id = e.host_id
+), forgot_lane AS (
+    UPDATE lanes.lanes l SET refusals = 0, refused_since = NULL, refused_url = NULL, refused_at = NULL,
+        refused_until = CASE WHEN l.refused_until > lanes.now() THEN l.refused_until END
+    FROM ended e WHERE e.whose = 'refusal' AND e.host_id IS NULL AND l.site = e.site
 )
 SELECT id FROM ended;
 
 -- name: tell_of_refused_alone(age, kind)!
--- Readers of Series whose own URL has been refused for this long, outside any refusal of their host or Site, once.
+-- Readers of Series whose own URL has been refused for this long, outside any refusal of their host or Site, once.  Named by the
+-- last good answer before it: an instant that no shift of the clock changes.
 INSERT INTO lanes.notices (reader_id, series_id, kind, event, body, made_at)
-SELECT b.reader_id, s.id, :kind, lanes.event('refused', s.id, s.refused_since),
+SELECT b.reader_id, s.id, :kind, lanes.event('refused', s.id, s.good_at),
        jsonb_build_object('site', s.site, 'host', h.name, 'since', s.refused_since, 'alone', true, 'count', 1,
                           'series', jsonb_build_array(jsonb_build_object('key', s.key, 'title', s.title))),
        lanes.now()
 FROM lanes.series s JOIN lanes.hosts h ON h.id = s.host_id JOIN lanes.bookmarks b ON b.series_id = s.id AND NOT b.muted
 WHERE s.refused_since <= lanes.now() - :age::interval AND lanes.silent_since(s, s.refused_since) <= (SELECT lanes.now()) - :age::interval
+  AND NOT lanes.is_refused_in_company(s)
   AND NOT EXISTS (
-      SELECT FROM lanes.incidents i
-      WHERE i.whose = 'refusal' AND i.ended_at IS NULL AND i.site = s.site AND coalesce(i.host_id, s.host_id) = s.host_id)
-  AND NOT EXISTS (
-      SELECT FROM lanes.notices n WHERE n.reader_id = b.reader_id AND n.event = lanes.event('refused', s.id, s.refused_since))
+      SELECT FROM lanes.notices n WHERE n.reader_id = b.reader_id AND n.event = lanes.event('refused', s.id, s.good_at))
 ORDER BY s.id, b.reader_id
 ON CONFLICT ON CONSTRAINT one_per_reader_and_event DO NOTHING;
 
 -- name: tell_of_taken_back(kind)!
--- Readers who were told that its URL is refused alone, once it gave a good answer.
+-- Readers who were told that its URL is refused alone, once it gave a good answer; where it was given up first, its revival tells them.
 INSERT INTO lanes.notices (reader_id, series_id, kind, event, body, made_at)
 SELECT told.reader_id, s.id, :kind, regexp_replace(told.event, '^refused', 'back'), told.body, lanes.now()
 FROM lanes.notices told JOIN lanes.series s ON s.id = told.series_id
 JOIN lanes.bookmarks b ON b.reader_id = told.reader_id AND b.series_id = s.id AND NOT b.muted
-WHERE told.kind = 'refused' AND told.series_id IS NOT NULL AND starts_with(told.event, 'refused:') AND s.good_at > told.made_at
-  AND s.retired_at IS NULL AND told.event <> coalesce(lanes.event('refused', s.id, s.refused_since), '')
+WHERE told.kind = 'refused' AND told.series_id IS NOT NULL AND starts_with(told.event, 'refused:')
+  AND s.retired_at IS NULL AND told.event <> lanes.event('refused', s.id, s.good_at)
   AND NOT EXISTS (
       SELECT FROM lanes.notices n WHERE n.reader_id = told.reader_id AND n.event = regexp_replace(told.event, '^refused', 'back'))
+  AND NOT lanes.was_stopped(told, s.id)
 ORDER BY s.id, told.reader_id
 ON CONFLICT ON CONSTRAINT one_per_reader_and_event DO NOTHING;
 
 -- name: hold_hosts(host_ids)
 -- Locks these hosts, in order.
-SELECT id, answers, failing FROM lanes.hosts WHERE id = ANY (:host_ids) ORDER BY id FOR NO KEY UPDATE;
+SELECT id FROM lanes.hosts WHERE id = ANY (:host_ids) ORDER BY id FOR NO KEY UPDATE;
 
 -- name: hold_silent(series_ids, sinces, age)
 -- Locks those of these Series that have still not given a good answer, in order.
@@ -164,9 +177,29 @@ UPDATE lanes.series SET retired_at = :at, retired_reason = :reason, spared_by = 
 -- One Notice to each Reader of the Series.
 SELECT lanes.tell_readers(:series_id, :kind, :event, :body);
 
--- name: keep_answers(host_id, answers)!
--- The last answers of a host, without those of the retired.
-UPDATE lanes.hosts SET answers = :answers WHERE id = :host_id;
+-- name: lost_machines(silent)
+-- Machines whose line went down, and which have not asked for so long whether it works again.
+SELECT machine FROM lanes.machines
+WHERE us_since <= lanes.now() - :silent::interval AND coalesce(probe_at <= lanes.now() - :silent::interval, true) ORDER BY machine;
+
+-- name: end_us(machine, silent)^
+-- Nothing is known of its line any more: its incident is over; null where it is there again, or had none.
+WITH lost AS (
+    UPDATE lanes.machines SET us_since = NULL, probe_at = NULL
+    WHERE machine = :machine AND us_since <= lanes.now() - :silent::interval
+      AND coalesce(probe_at <= lanes.now() - :silent::interval, true)
+    RETURNING machine
+)
+UPDATE lanes.incidents i SET ended_at = greatest(lanes.now(), i.started_at) FROM lost
+WHERE i.whose = 'us' AND i.machine = lost.machine AND i.ended_at IS NULL RETURNING i.id, i.spared;
+
+-- name: prune_machines(unused_for, most)!
+-- Machines that polled nothing for so long, as far as the poll record goes back; one that comes back is enrolled anew.
+DELETE FROM lanes.machines WHERE machine IN (
+    SELECT machine FROM lanes.machines m
+    WHERE us_since IS NULL AND coalesce(greatest(shaken_at, asked_at, excused_at) <= lanes.now() - :unused_for::interval, true)
+      AND NOT EXISTS (SELECT FROM lanes.polls p WHERE p.machine = m.machine AND p.claimed_at > lanes.now() - :unused_for::interval)
+    ORDER BY machine LIMIT :most FOR UPDATE SKIP LOCKED);
 
 -- name: owed()^
 -- How many Notices wait for delivery, and for how long the oldest has.

@@ -4,8 +4,9 @@
 -- at or after p_since[i] is given back, as the poll record (polls.changed) tells it; returns how many Series got something back.
 --   * p_machine not null: only what that machine charged by attempts without proof (us); null: what any machine charged (a Site).
 --   * Counters: failures, failing_since, failure, failure_kind and gone_at as they stood before the first of these charges, where another
---     machine's came in between: as that left them.  Schedule: due after one Rest again.  A Series that such a charge retired comes back,
---     and its Notice goes unless it was delivered.
+--     machine's came in between: as that left them.  Schedule: due after one Rest again, of a Site that fails after an hour at
+--     least.  A Series that such a charge retired comes back, and its Notice goes; where that was delivered, its Reader is owed
+--     another, that it is back.
 --   * p_hosts: the hosts' intervals and backoffs as well; a host that died of them lives, and the wait that its death laid is lifted.
 --   * Only what still is as the charge left it is touched: whatever anybody wrote since stands.  A record whose charge was given back
 --     says so ("given back", "interval given back": [false, true]) and never counts again, so a second call does nothing.
@@ -81,6 +82,8 @@ BEGIN
             gone_at = CASE WHEN s.gone_at < c.since THEN s.gone_at END,
             next_check_at = CASE
                 WHEN s.tier <> 'poll' THEN NULL
+                WHEN p_machine IS NULL THEN greatest(  -- its Site is looked at once an hour by each
+                    least(s.next_check_at, lanes.later(s.latest_checked_at, s.rest)), lanes.later(s.latest_checked_at, '1 hour'))
                 WHEN s.rest IS NULL THEN '-infinity'
                 ELSE least(s.next_check_at, lanes.later(s.latest_checked_at, s.rest)) END,
             retired_at = CASE WHEN NOT (c.retired AND s.retired_at >= c.since) THEN s.retired_at END,
@@ -91,6 +94,13 @@ BEGIN
     ), untold AS (
         DELETE FROM lanes.notices n USING given g
         WHERE g.lives AND n.series_id = g.id AND n.kind = 'stopped' AND n.made_at >= g.since AND n.delivered_at IS NULL
+    ), told AS (
+        INSERT INTO lanes.notices (reader_id, series_id, kind, event, body, made_at)
+        SELECT n.reader_id, n.series_id, 'back again', lanes.event('back', n.series_id, lanes.now()), '{}', lanes.now()
+        FROM given g JOIN lanes.notices n ON n.series_id = g.id AND n.kind = 'stopped' AND n.made_at >= g.since AND n.delivered_at IS NOT NULL
+        JOIN lanes.bookmarks b ON b.reader_id = n.reader_id AND b.series_id = n.series_id AND NOT b.muted
+        WHERE g.lives
+        ON CONFLICT ON CONSTRAINT one_per_reader_and_event DO NOTHING
     )
     SELECT count(*) INTO v_given FROM given;
     RETURN v_given;
