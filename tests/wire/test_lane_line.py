@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+import pytest
+
+from lanes.errors import DatabaseAway, DatabaseBusy
+from lanes.store.line import LineStore
+from lanes.store.polls import PollStore, Turn
 from tests.fix_lane import IMPATIENT, LaneAtWork, MakeLane, Row
 from tests.smallnet import Smallnet
 from tests.smallnet.resolver import Resolver
@@ -297,3 +302,42 @@ def test_a_database_that_was_away_puts_the_line_in_doubt(net: Smallnet, lane: La
         )
         assert ended
         lane.wait_for("SELECT 1 FROM lanes.machines WHERE machine = 'machine-1' AND shaken_at IS NOT NULL")
+
+
+def test_a_poll_is_carried_out_where_its_leap_of_the_clock_cannot_be_noted(
+    net: Smallnet, lane: LaneAtWork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = net.host("127.1.0.5")
+    host.feed("/feed", ["One"])
+    key = lane.follow(host.url("/feed"))
+    lane.run_once()
+
+    def shaken(_: LineStore, at: datetime | None = None) -> None:
+        raise DatabaseAway("gone")
+
+    monkeypatch.setattr(LineStore, "shaken", shaken)
+    lane.move_to(lane.open_at(key) + timedelta(hours=2))
+    with pytest.raises(DatabaseAway):
+        lane.run_once()
+    assert lane.lane.finish(20)
+    assert lane.outcomes(key) == ["new", "unchanged"]
+
+
+@pytest.mark.parametrize(("trouble", "noted"), [(DatabaseBusy, False), (DatabaseAway, True)])
+def test_only_a_database_that_was_away_makes_our_own_line_doubtful(
+    net: Smallnet, lane: LaneAtWork, monkeypatch: pytest.MonkeyPatch, trouble: type[DatabaseAway], noted: bool
+) -> None:
+    host = net.host("127.1.0.5")
+    host.feed("/feed", ["One"])
+    key = lane.follow(host.url("/feed"))
+    claim, troubles = PollStore.claim, iter([trouble("for once")])
+
+    def once_in_trouble(store: PollStore, lease: timedelta, rest: timedelta | None, after: datetime | None) -> Turn:
+        for each in troubles:
+            raise each
+        return claim(store, lease, rest, after)
+
+    monkeypatch.setattr(PollStore, "claim", once_in_trouble)
+    with lane.running():
+        lane.wait_for("SELECT FROM lanes.series WHERE key = %s AND good_at IS NOT NULL", key)
+    assert (lane.one("SELECT shaken_at FROM lanes.machines").shaken_at is not None) is noted

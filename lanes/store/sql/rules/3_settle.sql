@@ -283,7 +283,7 @@ BEGIN
         retired_at = NULL, retired_reason = NULL, revived_at = t, failures = 0, failing_since = NULL, failure = NULL, failure_kind = NULL,
         refusals = 0, refused_since = NULL, gone_at = NULL, spared_by = NULL, moving_to = NULL, moving_since = NULL, moving_polls = 0,
         next_check_at = CASE WHEN tier = 'poll' THEN t END, force_poll_at = greatest(t, latest_checked_at + interval '1 microsecond'),
-        resume = NULL, resume_until = NULL, queue_host_id = CASE WHEN lease_token IS NULL THEN host_id ELSE queue_host_id END
+        resume = NULL, resume_until = NULL, retry_address = NULL, queue_host_id = CASE WHEN lease_token IS NULL THEN host_id ELSE queue_host_id END
     WHERE id = p_series;
     PERFORM lanes.tell_readers(p_series, 'back again', lanes.event('back', p_series, t), '{}');
 END $$;
