@@ -1,6 +1,6 @@
 """One Poll in hand, from its claim to its end: fetch, read, decide, settle.
 
-Owns the order of these steps, and what a fetch may do on its way (the permits of its claim).  Refuses to own: when to claim (`lane`).
+Owns the order of these steps.  Refuses to own: when to claim (`lane`), and what a fetch may do on its way (`hand`).
 Must never break: what was found is written under the claim's own token or not at all, and a database error is never swallowed.
 """
 
@@ -8,29 +8,27 @@ from __future__ import annotations
 
 import logging
 import random
-import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TypeVar
 
-from lanes.core.answer import Answer, Response, Sent
-from lanes.core.blame import proof
+from lanes.core.answer import Answer, Response
 from lanes.core.chapters import Document, NotRecognised, Reading, distinct, guids_lie
 from lanes.core.circumstances import Circumstances, Known
 from lanes.core.claim import Claim
 from lanes.core.consequences import Retire
 from lanes.core.line import DOWN, PROBE_EVERY
 from lanes.core.outcome import Disallowed, Failed, Judgement, Label, PutBack, Read, judge, wants_reading
-from lanes.core.pace import HOST_DEFAULT, LATE_WAIT, SENT_LATE, HostPace, Signal
+from lanes.core.pace import HOST_DEFAULT, Signal
 from lanes.core.settlement import Settlement, decide
 from lanes.core.urls import split
 from lanes.errors import BadUrl, DatabaseAway
 from lanes.fetch.http import Http, Request
-from lanes.fetch.permits import Go, Wait
-from lanes.fetch.robots import Look, RobotsFirst, origin_of, target
+from lanes.fetch.robots import RobotsFirst, origin_of, target
+from lanes.hand import Hand
 from lanes.sites import Site, recognise, site_of
 from lanes.sites.discover import discover
 from lanes.store.polls import PollStore, Trail
@@ -44,8 +42,6 @@ INSIST_FIRST, INSIST_LONGEST = 0.2, 5.0  # seconds between tries to write a fini
 
 POISON = 3
 """Workers that died with a Series in a row: then it is not fetched, and has failed (DESIGN 4, 5.2)."""
-
-_LEASE_ENDED = Wait(timedelta(0), "its lease has ended, or its host was told to wait meanwhile")
 
 T = TypeVar("T")
 
@@ -64,131 +60,6 @@ class Ended:
     held: bool = True
     proved: bool | None = None
     retired: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Visit:
-    """A host that a Poll entered: when its buckets were spent, its interval with all lower bounds, the Gap of its Site, if any, and
-    whether it has a refused read, or a window, on its record."""
-
-    host_id: int
-    pace: HostPace
-    spent_at: datetime
-    interval: timedelta
-    gap: timedelta | None
-    refusing: bool
-
-
-class Hand:
-    """The permits of one claimed Poll, and the trail of where it went."""
-
-    def __init__(
-        self,
-        store: PollStore,
-        claim: Claim,
-        asked: float,
-        lease: timedelta,
-        stop: threading.Event | None = None,
-        site_of: Callable[[str], str | None] = lambda _: None,
-    ) -> None:
-        self._store, self._claim, self._asked, self._site_of = store, claim, asked, site_of
-        self._stop = stop or threading.Event()
-        self._lease_until = claim.claimed_at + lease
-        own = Visit(claim.host_id, claim.pace, claim.claimed_at, claim.host_pace, claim.gap, claim.memory.refusing)
-        self._entered = {claim.host: own}
-        self._where = claim.host
-        self._sent: list[Sent] = []
-        self._paces: list[timedelta] = []
-        self._gaps: list[timedelta | None] = []
-        self.look = Look()
-        self.wants_robots: Callable[[str, datetime], bool] | None = None
-
-    def now(self) -> datetime:
-        """Postgres time: the claim's instant plus monotonic time since before it was asked for, so never early."""
-        return self._claim.claimed_at + timedelta(seconds=time.monotonic() - self._asked)
-
-    def dial(self, host: str, address: str) -> Go | Wait:
-        wait = self._store.take_address(self._entered[host].host_id, address, self._claim.token)
-        return Go(address) if wait is None else Wait(wait, "the interval of its address")
-
-    def hop(self, host: str, origin: str) -> Go | Wait:
-        asked_at = self.now()
-        if self.wants_robots is not None and self.wants_robots(origin, asked_at):
-            return Wait(timedelta(0), "the robots.txt there is asked for first", in_slot=False)
-        last = max((sent.sent_at for sent in self._sent if sent.host == host), default=None)
-        if last is not None and (wait := last + self._entered[host].interval - asked_at) > timedelta(0):
-            return Wait(wait, "the interval of its host")  # a chain inside one host: no settle has moved its bucket yet
-        entered = self._store.enter(host, self._claim, self._lease_until, site=self._site_of(host))
-        if entered.wait is not None:
-            return Wait(entered.wait, entered.reason)
-        self._entered[host] = Visit(
-            entered.host_id, entered.pace, asked_at, entered.interval, entered.gap, entered.refusing
-        )
-        self._where = host
-        return Go(entered.address)
-
-    def sending(self, host: str, address: str) -> datetime | Wait:
-        visit = self._entered[host]
-        sent_at = self.now()
-        if sent_at >= self._lease_until:
-            return _LEASE_ENDED
-        if sent_at - visit.spent_at > SENT_LATE or visit.gap is not None:
-            place = self._store.move_buckets(visit.host_id, address, sent_at, self._claim.token)
-            if place is None:
-                return _LEASE_ENDED
-            if place - sent_at > LATE_WAIT:
-                return Wait(place - sent_at, "the interval of its address or the Gap of its Site")
-            while (
-                sent_at := self.now()
-            ) < place:  # another host of this address or Site took the slot that we were late for
-                if self._stop.wait((place - sent_at).total_seconds()):
-                    return Wait(timedelta(0), "stopping")
-        self._sent.append(Sent("", host, address, sent_at))
-        self._paces.append(visit.interval)
-        self._gaps.append(visit.gap)
-        return sent_at
-
-    @property
-    def where(self) -> str:
-        """The host where the Poll is."""
-        return self._where
-
-    def pace(self) -> HostPace:
-        """The pace of the host where the Poll is."""
-        return self._entered[self._where].pace
-
-    def interval(self) -> timedelta:
-        """The interval in force of the host where the Poll is."""
-        return self._entered[self._where].interval
-
-    def passed(self, requests: tuple[Sent, ...]) -> tuple[tuple[int, HostPace], ...]:
-        """The hosts that answered on the way, by a redirect, and their pace."""
-        led = {sent.host for sent in requests if sent.status is not None and 300 <= sent.status < 400} - {self._where}
-        return tuple((visit.host_id, visit.pace) for host, visit in self._entered.items() if host in led)
-
-    def is_refusing(self) -> bool:
-        """Whether the host where the Poll is has refused us lately, or the claim's Lane has."""
-        return self._entered[self._where].refusing or self._claim.memory.refusing
-
-    def trail(self, answer: Answer | None) -> Trail:
-        """`answer` None: Postgres went away in mid fetch; what was sent until then goes into the record all the same."""
-        look = self.look
-        own = self._sent[len(look.requests) :] if answer is None else answer.requests
-        requests = (*look.requests, *own)
-        hosts = tuple(sorted({visit.host_id for visit in self._entered.values()}))
-        proofs = {look.proof, None if answer is None else proof(answer)} - {None}
-        last = {self._entered[sent.host].host_id: sent.sent_at for sent in requests}
-        return Trail(
-            self._entered[self._where].host_id,
-            hosts,
-            tuple(last.get(each) for each in hosts),
-            requests,
-            tuple(self._paces),
-            any(proofs) if proofs else None,
-            len(look.requests),
-            look.wait_until,
-            tuple(self._gaps),
-        )
 
 
 class Poller:

@@ -16,7 +16,7 @@ from lanes.core.answer import Sent
 from lanes.core.claim import Claim
 from lanes.core.outcome import PutBack
 from lanes.fetch.permits import Go, Wait
-from lanes.poll import Hand
+from lanes.hand import Hand
 from lanes.store.polls import Entered, Nothing, PollStore, Trail
 from lanes.store.pool import Database
 from tests.fix_database import Clock

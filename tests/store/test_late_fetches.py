@@ -16,7 +16,7 @@ from lanes.core.claim import Claim
 from lanes.core.outcome import PutBack
 from lanes.core.pace import ADDRESS_PACE
 from lanes.fetch.permits import Wait
-from lanes.poll import Hand
+from lanes.hand import Hand
 from lanes.store.polls import PollStore, Trail
 from lanes.store.pool import Database, connect
 from tests.answers import a_response
