@@ -10,7 +10,8 @@ SELECT m.shaken_at, m.asked_at, m.asked_series, m.us_since, m.excused_at, lanes.
 FROM lanes.machines m WHERE m.machine = :machine FOR NO KEY UPDATE OF m;
 
 -- name: proved_at(machine, since)$
--- Its last attempt that proved its line: the key of the record read backwards, for nearly every attempt does.  What was recorded before the clock went back is forgotten: its order is not known any more.
+-- Its last attempt that proved its line: the key of the record read backwards, for nearly every attempt does.  What was recorded before
+-- the clock went back is forgotten: its order is not known any more.
 SELECT claimed_at FROM lanes.polls
 WHERE machine = :machine AND proof AND claimed_at BETWEEN :since AND lanes.now() AND shifted = (SELECT lanes.shifted())
 ORDER BY claimed_at DESC LIMIT 1;
