@@ -104,7 +104,10 @@ class Owner:
         key = f"series-{self.one('SELECT count(*) AS n FROM lanes.series').n + 1}"
         if robots:
             self.asks_robots.add(host)
-            self.tell("DELETE FROM lanes.robots WHERE origin = %s", origin_of(url))
+            self.tell(
+                "DELETE FROM lanes.robots WHERE origin = %s AND again_at > lanes.now() + interval '5 years'",
+                origin_of(url),
+            )
         else:
             self.has_no_robots(url, site)
         wanted = Wanted(site.name, url, host, key, rest=INITIAL if site.many_hosts else None)

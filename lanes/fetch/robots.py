@@ -211,7 +211,7 @@ def _request(claim: Claim, origin: str, hosts: tuple[str, ...]) -> Request:
         address=claim.address,
         dial=claim.dial,
         resume=claim.resume if claim.resume is not None and claim.resume.robots else None,
-        further=parts is not None and parts.host != claim.host,  # another Site's host: no claim of this Lane enters there
+        further=parts is not None and parts.host != claim.host,  # another Site's: no claim of this Lane enters it
         whole=DEADLINE,
         cut=CUT,
         hosts=hosts,

@@ -282,7 +282,7 @@ def test_a_hop_inside_a_site_of_few_hosts_waits_for_its_own_gap(rows: Rows, lane
     rows.host("b.test", SITE)
     claim = take(lane, REST)
     assert claim is not None
-    answer = Hand(lane, claim, time.monotonic(), LEASE).hop("b.test")
+    answer = Hand(lane, claim, time.monotonic(), LEASE).hop("b.test", "http://b.test")
     assert isinstance(answer, Wait)
     assert answer.reason == "the Gap of its Site"
 
@@ -311,7 +311,7 @@ def test_no_two_sessions_that_lock_a_lane_and_its_hosts_wait_for_each_other(
                         continue
                     hand = Hand(store, claim, time.monotonic() - dice.choice((0, 1)), LEASE)
                     hand.sending(claim.host, claim.address or ADDRESS)
-                    hopped = hand.hop(f"{dice.randrange(3)}.test")
+                    hopped = hand.hop(f"{(host := dice.randrange(3))}.test", f"http://{host}.test")
                     where = hand.trail(None)
                     if isinstance(hopped, Go) or dice.random() < 0.5:
                         settle(store, claim, NOT_MODIFIED, on=where)

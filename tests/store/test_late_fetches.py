@@ -83,7 +83,7 @@ def test_no_further_host_is_entered_after_the_lease(rows: Rows, store: PollStore
     target = rows.host("two.test", address="192.0.2.2")
     before = rows.the_host(target)
     clock.advance(LEASE + timedelta(seconds=1))
-    assert isinstance(hand_of(store, claim).hop("two.test"), Wait)
+    assert isinstance(hand_of(store, claim).hop("two.test", "http://two.test"), Wait)
     assert rows.the_host(target) == before
 
 
@@ -92,7 +92,7 @@ def test_no_further_host_is_entered_when_the_series_is_another_leases(
 ) -> None:
     rows.host("two.test")
     rows.set_series(claim.series_id, lease_token=ANOTHER)
-    assert isinstance(hand_of(store, claim).hop("two.test"), Wait)
+    assert isinstance(hand_of(store, claim).hop("two.test", "http://two.test"), Wait)
 
 
 def another_took_the_slots(rows: Rows, until: timedelta) -> None:
@@ -204,7 +204,7 @@ def test_a_hop_after_the_clock_went_back_holds_its_host_no_longer_than_the_lease
 ) -> None:
     target = rows.host("two.test")
     the_clock_goes_back(store, clock)
-    hand_of(store, claim).hop("two.test")
+    hand_of(store, claim).hop("two.test", "http://two.test")
     assert rows.the_host(target).busy_until - rows.now() <= LEASE
 
 
