@@ -111,6 +111,8 @@ class Connection(HTTPConnection):
             reply = self.getresponse()
         except (OSError, HTTPException, HTTPError, ValueError) as error:
             raise self._broken_header(error, until) from error
+        finally:
+            del self.response_class  # it holds this connection: else a closed one stays until the collector comes by
         if self._has_ended():  # http.client takes a cut header for a whole one
             reply.close()
             raise Broken(Trouble.RESET, f"{self.host}: the connection ended inside the header", line_proved=True)

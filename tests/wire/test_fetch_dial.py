@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import ssl
 import threading
@@ -14,11 +15,12 @@ import pytest
 import trustme
 
 from lanes.core.answer import Forbidden, Postponed, Trouble
+from lanes.fetch.connection import Connection
 from lanes.fetch.guard import Guard
 from lanes.fetch.http import Http, Request
 from lanes.fetch.limits import LIMITS
 from lanes.fetch.permits import Wait
-from tests.smallnet import Smallnet, not_modified, ok, reset
+from tests.smallnet import Smallnet, not_modified, ok, redirect, reset
 from tests.wire.fetching import CLAIMED_AT, Ledger, client, get, response, trouble
 
 FEED = b"<rss/>"
@@ -261,6 +263,23 @@ def test_idle_connections_are_bounded_and_the_longest_idle_goes_first(net: Small
         response(http.get(Request(host.url(), address=host.address), Ledger()))
     http.close()
     assert [sum(dial.address == host.address for dial in net.record.dials) for host in hosts] == [2, 1, 1]
+
+
+def test_a_closed_connection_is_gone_at_once_and_does_not_wait_for_the_collector(net: Smallnet, http: Http) -> None:
+    """CASES H9: thousands of them would stand about between two full collections."""
+    host = net.host("127.1.0.5")
+    host.script(
+        "/feed",
+        [ok(FEED).closing(), not_modified().closing(), redirect("/other").closing(), reset(), ok(FEED).closing()],
+    )
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(10):
+            http.get(Request(host.url(), address="127.1.0.5"), Ledger())
+        assert [each for each in gc.get_objects() if isinstance(each, Connection)] == []
+    finally:
+        gc.enable()
 
 
 def test_threads_share_a_client(net: Smallnet, http: Http) -> None:
