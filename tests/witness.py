@@ -28,12 +28,12 @@ SLACK = 0.05
 """Seconds by which the scheduling of two processes may move an arrival."""
 HOST_INTERVAL, ADDRESS_INTERVAL = 1.0, 0.4
 LEASE = 90.0
-WINDOW = 15 * 60.0
+WINDOW = 900.0
 """Of a refusal: the shortest there is, of a URL alone or of its host."""
 BUSY_WAIT = 90.0
-TWO_URLS = 9.5 * 60
+MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
+TWO_URLS = 9.5 * MINUTE
 """503 from two URLs of a host within this: the host waits (10 min; less here, for its settle comes after it)."""
-DAY, HOUR = 86_400.0, 3600.0
 
 
 @dataclass(slots=True)
@@ -158,9 +158,7 @@ class Witness:
         mood = arrival.given.mood
         if isinstance(mood, Robots):
             return
-        if mood in RETRY_AFTER:
-            whole_host = mood in (Mood.BUSY_FOR, Mood.BUSY_FOR_A_DAY) or self._twice_unavailable(arrival)
-            place = arrival.host if whole_host else arrival.series
+        if mood in RETRY_AFTER and (place := self._told_to_wait(arrival)) is not None:
             self.wait(place, Wait(f"Retry-After of {arrival}", since, arrival.ended + RETRY_AFTER[mood]))
         elif mood is Mood.BUSY:
             self.wait(arrival.host, Wait(f"429 of {arrival}", since, arrival.ended + BUSY_WAIT))
@@ -178,16 +176,17 @@ class Witness:
             self.wait(arrival.host, Wait(f"two refused reads, the last {arrival}", since, arrival.ended + WINDOW))
         self._refused[arrival.host] = arrival
 
-    def _twice_unavailable(self, arrival: Arrival) -> bool:
-        """503 from two URLs of a host, neither by way of a redirect."""
-        last = self._unavailable.get(arrival.host)
-        return (
-            arrival.given.mood is Mood.UNAVAILABLE_FOR
-            and last is not None
-            and arrival.at - last.at < TWO_URLS
-            and last.given.path != arrival.given.path
-            and all(each.series == f"{each.host}{each.given.path}" for each in (last, arrival))
-        )
+    def _told_to_wait(self, arrival: Arrival) -> str | None:
+        """Host or Series; None: where two 503 came by way of a redirect, it may be either."""
+        mood, last = arrival.given.mood, self._unavailable.get(arrival.host)
+        if mood in (Mood.BUSY_FOR, Mood.BUSY_FOR_A_DAY):
+            return arrival.host
+        if mood is not Mood.UNAVAILABLE_FOR or last is None or last.given.path == arrival.given.path:
+            return arrival.series
+        if arrival.at - last.at > TWO_URLS + MINUTE:
+            return arrival.series
+        straight = all(each.series == f"{each.host}{each.given.path}" for each in (last, arrival))
+        return arrival.host if straight and arrival.at - last.at < TWO_URLS else None
 
 
 def costs_nothing(given: Given) -> bool:
