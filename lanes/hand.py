@@ -19,7 +19,8 @@ from lanes.core.claim import Claim
 from lanes.core.pace import LATE_WAIT, SENT_LATE, HostPace
 from lanes.fetch.permits import Go, Wait
 from lanes.fetch.robots import Look
-from lanes.store.polls import PollStore, Trail
+from lanes.store.polls import PollStore
+from lanes.store.settled import Trail
 
 _LEASE_ENDED = Wait(timedelta(0), "its lease has ended, or its host was told to wait meanwhile")
 

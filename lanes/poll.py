@@ -31,7 +31,8 @@ from lanes.fetch.robots import RobotsFirst, origin_of, target
 from lanes.hand import Hand
 from lanes.sites import Site, recognise, site_of
 from lanes.sites.discover import discover
-from lanes.store.polls import PollStore, Trail
+from lanes.store.polls import PollStore
+from lanes.store.settled import Trail
 
 log = logging.getLogger("lanes.poll")
 

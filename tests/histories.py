@@ -35,7 +35,7 @@ from tests.smallnet import ALLOWED, Smallnet, Visit
 from tests.wire.comics import comics
 from tests.witness import Arrival, Witness
 
-QUICK = replace(LIMITS, connect=1.0, read=0.15, whole=2.0, hop_wait=0.0)
+QUICK = replace(LIMITS, connect=1.0, read=0.5, whole=2.0, hop_wait=0.0)
 """A hop never waits in its slot: its Poll is put back, for the clock to move."""
 NEAR = 0.9
 """Seconds between a request's instant in the poll record and its arrival: less than from one to the next at a host."""
@@ -259,16 +259,18 @@ class World:
         assert not self.net.dialled(FORBIDDEN), "an address that is not public was dialled"
         names = {key_of(name): name for name in NAMES}
         rows = [] if key is not None or not visits else self._sent(visits)
-        return [self._arrival(visit, names[key or self._whose(visit, rows)]) for visit in visits]
+        found = [(key, visit.wall) if key is not None else self._whose(visit, rows) for visit in visits]
+        return [self._arrival(visit, names[who], sent) for visit, (who, sent) in zip(visits, found, strict=True)]
 
-    def _arrival(self, visit: Visit, series: str) -> Arrival:
+    def _arrival(self, visit: Visit, series: str, sent: float) -> Arrival:
         number = self._answered.get(visit.host, 0)
         self._answered[visit.host] = number + 1
         at = visit.wall + self.offset + self.back
         ended = at + (visit.ended or visit.arrived) - visit.arrived
         given = self.origins[visit.host].given[number]
         assert given.path == visit.path, (given, visit)
-        return Arrival(visit.host, visit.address, site_of(visit.host).name, series, given, at, ended)
+        written = at - max(visit.wall - sent, 0.0)
+        return Arrival(visit.host, visit.address, site_of(visit.host).name, series, given, at, ended, written)
 
     def _sent(self, visits: list[Visit]) -> list[tuple[str, str, float]]:
         """What the poll record has of that time: host, key, and when by the machine's clock."""
@@ -282,11 +284,12 @@ class World:
         )
         return [(row.host, row.key, row.at - self.offset) for row in rows]
 
-    def _whose(self, visit: Visit, rows: list[tuple[str, str, float]]) -> str:
-        """Each request that was made is in the poll record, at its instant."""
+    def _whose(self, visit: Visit, rows: list[tuple[str, str, float]]) -> tuple[str, float]:
+        """Each request that was made is in the poll record, at its instant: the key, and when it was sent."""
         near = [row for row in rows if row[0] == visit.host and abs(row[2] - visit.wall) < NEAR]
         assert near, f"not in the poll record: {visit}; near it are {rows}"
-        return min(near, key=lambda row: abs(row[2] - visit.wall))[1]
+        _, key, sent = min(near, key=lambda row: abs(row[2] - visit.wall))
+        return key, sent
 
     # The owner and the Readers
 

@@ -21,7 +21,8 @@ from lanes.core.answer import Answer
 from lanes.core.chapters import Item, distinct, guids_lie
 from lanes.core.claim import Claim
 from lanes.core.settlement import Settlement
-from lanes.store.polls import AskAgain, Claimed, PollStore, Trail
+from lanes.store.polls import AskAgain, Claimed, PollStore
+from lanes.store.settled import Trail
 from tests.answers import a_document, a_response, settled
 
 NEVER = datetime.min.replace(tzinfo=UTC)

@@ -38,7 +38,8 @@ TWO_URLS = 9.5 * MINUTE
 
 @dataclass(slots=True)
 class Arrival:
-    """One request as its host saw it.  `series` is whose Poll it was; `late`: its worker has not said yet what came of it."""
+    """One request as its host saw it.  `series` is whose Poll it was; `late`: its worker has not said yet what came of it.  A host that
+    was stalled saw it late: it was `written` then, by the poll record."""
 
     host: str
     address: str
@@ -47,6 +48,7 @@ class Arrival:
     given: Given
     at: float
     ended: float
+    written: float
     late: bool = False
 
     def __str__(self) -> str:
@@ -123,8 +125,8 @@ class Witness:
 
     def _too_close(self, new: Arrival, place: str, needed: float) -> Iterable[str]:
         last = self._last.get(place)
-        if last is not None and new.at - last.at < needed - SLACK:
-            yield f"{place}: {new.at - last.at:.3f} s after {last}, and {needed} s were needed"
+        if last is not None and new.at - last.written < needed - SLACK:
+            yield f"{place}: {new.at - last.written:.3f} s after {last}, and {needed} s were needed"
 
     def _slowed(self, place: str) -> float:
         return self.slowed.get(place, 0.0)

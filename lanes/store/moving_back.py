@@ -1,15 +1,14 @@
 """Consequences of a Poll in hand while the clock went back: what they bring is moved back with all that is stored.
 
-Owns which instants they have.  Refuses to own: by how much (`lanes.gone_back`), and writing them (`consequences`).
+Owns which of them bring an instant.  Refuses to own: by how much (`lanes.gone_back`), and writing them (`consequences`).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-from lanes.core.blame import SiteFails
-from lanes.core.consequences import Consequence, Gather, Heed, Learn, Remember
+from lanes.core.consequences import Consequence, Gather, Heed, Learn
 
 
 def moved_back(consequence: Consequence, back: timedelta) -> Consequence:
@@ -22,13 +21,5 @@ def moved_back(consequence: Consequence, back: timedelta) -> Consequence:
             return Learn(replace(refused, at=refused.at - back))
         case Gather(moving=moving) if moving is not None:
             return Gather(replace(moving, since=moving.since - back))
-        case Remember(answers=answers):
-            return Remember(tuple(replace(each, since=_earlier(each.since, back)) for each in answers))
-        case SiteFails(spared=spared):
-            return replace(consequence, spared=tuple((series, since - back) for series, since in spared))
         case _:
             return consequence
-
-
-def _earlier(instant: datetime | None, back: timedelta) -> datetime | None:
-    return None if instant is None else instant - back

@@ -17,8 +17,9 @@ from lanes.core.claim import Claim
 from lanes.core.outcome import PutBack
 from lanes.fetch.permits import Go, Wait
 from lanes.hand import Hand
-from lanes.store.polls import Entered, Nothing, PollStore, Trail
+from lanes.store.polls import Entered, Nothing, PollStore
 from lanes.store.pool import Database
+from lanes.store.settled import Trail
 from tests.fix_database import Clock
 from tests.one_host import GAP, NOT_MODIFIED, REST, SITE, a_lane, a_lane_of, a_series
 from tests.rows import HOUR, LEASE, MINUTE, NEVER, Rows, open_rows, settle, take, trail

@@ -17,8 +17,9 @@ from lanes.core.outcome import PutBack
 from lanes.core.pace import ADDRESS_PACE
 from lanes.fetch.permits import Wait
 from lanes.hand import Hand
-from lanes.store.polls import PollStore, Trail
+from lanes.store.polls import PollStore
 from lanes.store.pool import Database, connect
+from lanes.store.settled import Trail
 from tests.answers import a_response
 from tests.fix_database import Clock
 from tests.rows import HOUR, LEASE, MINUTE, Rows, open_rows, settle, take

@@ -11,8 +11,9 @@ import pytest
 from lanes.core.answer import NoResponse, Response, Trouble
 from lanes.core.claim import Claim
 from lanes.store.line import LineStore
-from lanes.store.polls import PollStore, Trail
+from lanes.store.polls import PollStore
 from lanes.store.pool import Database
+from lanes.store.settled import Trail
 from tests.answers import a_response, settled
 from tests.fix_database import Clock
 from tests.rows import DAY, HOUR, MINUTE, NEVER, Rows, take, trail

@@ -12,8 +12,9 @@ from lanes.core.answer import Resume, Sent
 from lanes.core.claim import Claim, Trigger
 from lanes.core.outcome import PutBack
 from lanes.store.owning import OwnStore
-from lanes.store.polls import PollStore, Trail
+from lanes.store.polls import PollStore
 from lanes.store.pool import Database
+from lanes.store.settled import Trail
 from tests.answers import a_response
 from tests.fix_database import Clock
 from tests.rows import DAY, HOUR, LEASE, MINUTE, NEVER, Rows, open_rows, settle, take, trail

@@ -7,7 +7,8 @@ from datetime import timedelta
 
 from lanes.core.answer import NoResponse, Sent, Trouble
 from lanes.core.claim import Claim
-from lanes.store.polls import PollStore, Trail
+from lanes.store.polls import PollStore
+from lanes.store.settled import Trail
 from tests.answers import a_response
 from tests.fix_database import Clock
 from tests.rows import DAY, HOUR, MINUTE, NEVER, Rows, settle, take
