@@ -15,13 +15,8 @@ from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from lanes.core.answer import Answer
 from lanes.core.claim import LEASE, Claim
 from lanes.core.schedule import INITIAL
-from lanes.fetch.guard import Guard
-from lanes.fetch.http import Http, Request
-from lanes.fetch.limits import LIMITS
-from lanes.fetch.permits import Permits
 from lanes.poll import Poller
 from lanes.sites import FEEDS, Site
 from lanes.store.following import FollowStore, Wanted
@@ -29,14 +24,13 @@ from lanes.store.owning import OwnStore
 from lanes.store.polls import AskAgain, Claimed, PollStore
 from lanes.store.upkeep import UpkeepStore
 from lanes.upkeep import ageing
-from tests.fix_lane import AGENT, LaneAtWork, Owner
+from tests.fix_lane import LaneAtWork, Owner
+from tests.late_workers import QUICK, LateHttp, Worker
 from tests.moods import FORBIDDEN, PATHS, Mood, Origin
-from tests.smallnet import ALLOWED, Smallnet, Visit
+from tests.smallnet import Smallnet, Visit
 from tests.wire.comics import comics
 from tests.witness import Arrival, Witness
 
-QUICK = replace(LIMITS, connect=1.0, read=0.5, whole=2.0, hop_wait=0.0)
-"""A hop never waits in its slot: its Poll is put back, for the clock to move."""
 NEAR = 0.9
 """Seconds between a request's instant in the poll record and its arrival: less than from one to the next at a host."""
 COMICS = comics("comics.test", gap=10)
@@ -64,40 +58,6 @@ def key_of(name: str) -> str:
 
 def site_of(host: str) -> Site:
     return COMICS if host in COMICS.hosts else FEEDS
-
-
-class LateHttp(Http):
-    """The worker that asked is suspended between its answer and what it makes of it, until it goes on or dies."""
-
-    def __init__(self, net: Smallnet) -> None:
-        super().__init__(AGENT, Guard([str(ALLOWED)], net.resolver), limits=QUICK)
-        self.answered, self.goes_on, self.dies = threading.Event(), threading.Event(), False
-
-    def get(self, request: Request, permits: Permits) -> Answer:
-        answer = super().get(request, permits)
-        if not request.url.endswith("/robots.txt"):
-            self.answered.set()
-            self.goes_on.wait()
-            if self.dies:
-                raise SystemExit
-        return answer
-
-
-@dataclass(slots=True)
-class Worker:
-    """One that has been suspended with a Poll in hand."""
-
-    claim: Claim
-    http: LateHttp
-    thread: threading.Thread
-    arrivals: list[Arrival]
-
-    def end(self, *, dies: bool) -> None:
-        self.http.dies = dies
-        self.http.goes_on.set()
-        self.thread.join(20)
-        assert not self.thread.is_alive(), "a worker that was late did not end"
-        self.http.close()
 
 
 @dataclass

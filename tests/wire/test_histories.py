@@ -216,7 +216,7 @@ def test_no_history_of_crashes_moods_and_words_breaks_a_law(
         lambda: Histories(clone_database),
         settings=settings(
             max_examples=many,
-            stateful_step_count=25,
+            stateful_step_count=20,
             deadline=None,
             suppress_health_check=list(HealthCheck),
             print_blob=True,
