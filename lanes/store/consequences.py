@@ -85,7 +85,9 @@ def _of_series(connection: Connection, claim: Claim, place: Place, consequence: 
             judging.by_the_rest(connection, place.host_id)
             _tell_readers(connection, claim, Kind.STOPPED, notices.stopped(series, now), {"reason": reason})
         case Revive(led_to=led_to):
+            other_id = _SQL.merged_into(connection, series_id=series)
             if _SQL.revive(connection, series_id=series, led_to=list(led_to)) is not None:
+                _SQL.drop_copies(connection, series_id=series, other_id=other_id)
                 _tell_readers(connection, claim, Kind.BACK_AGAIN, notices.back_again(series, now), {})
         case Gather(moving=moving):
             to, since, polls = (None, None, 0) if moving is None else (moving.to, moving.since, moving.polls)

@@ -196,7 +196,7 @@ class OwnStore:
         and are unchanged since go, and it stays off that Series' URL.  Raises UnknownSeries."""
         with self._database.transaction() as connection:
             series = find_series(connection, word)
-            other_id = _moved_to(connection, series.series_id)
+            other_id: int | None = _SQL.merged_into(connection, series_id=series.series_id)
             rows = _locked(connection, series.series_id, *([] if other_id is None else [other_id]))
             row, other = rows[series.series_id], None if other_id is None else rows.get(other_id)
             if row.retired_at is None:
@@ -244,14 +244,6 @@ def _locked(connection: Connection, *series_ids: int, host_id: int | None = None
     """Locks hosts by id, then these Series by id; the rows by id."""
     _SQL.lock(connection, series_ids=list(series_ids), host_ids=[] if host_id is None else [host_id])
     return {row.id: row for row in _SQL.lock_series(connection, series_ids=list(series_ids))}
-
-
-def _moved_to(connection: Connection, series_id: int) -> int | None:
-    reason: str = _SQL.series(connection, series_id=series_id).retired_reason or ""
-    if not reason.startswith(MOVED_TO):
-        return None
-    other_id: int | None = _SQL.by_key(connection, key=reason.removeprefix(MOVED_TO))
-    return other_id
 
 
 def _way_back(key: str, row: Any) -> str:

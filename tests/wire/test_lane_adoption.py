@@ -209,6 +209,28 @@ def test_reviving_what_moved_takes_the_copies_back_and_it_stays_off_that_url(net
     assert len(net.record.of(new, "/feed")) > 0
 
 
+def test_what_moved_and_answers_again_by_itself_takes_its_copies_back(net: Smallnet, lane: LaneAtWork) -> None:
+    """CASES E4, A15's counterpart: the weekly look revives as the button does."""
+    old, _, mover, other = two_that_meet(net, lane)
+    old.unscript("/feed")
+    old.feed("/feed", ["Three"])
+    pass_by(lane, 8 * DAY)
+    assert lane.series(mover).retired_at is None
+    assert bookmarks(lane, other).keys() == {"owner", "ada"}
+    assert lane.series(other).bookmarks == 2
+
+
+def test_the_owners_words_are_no_move(lane: LaneAtWork, net: Smallnet) -> None:
+    host = net.host("127.1.0.5")
+    for path in ("/a", "/b"):
+        host.feed(path, ["One"])
+    one, two = lane.follow(host.url("/a")), lane.follow(host.url("/b"))
+    verbs = OwnStore(lane.database)
+    verbs.retire(one, f"moved to {two}")
+    assert verbs.revive(one).moved_to is None
+    assert lane.series(one).stays_off is None
+
+
 def test_going_back_returns_to_the_old_url_and_does_not_move_again(net: Smallnet, lane: LaneAtWork) -> None:
     old, new, key = moving(net, lane, there=chapters(1, 3))
     pass_by(lane, 3 * DAY)

@@ -13,6 +13,14 @@ SELECT lanes.tell_readers(:series_id, :kind, :event, :body);
 -- The owner, once for this event.
 SELECT lanes.tell_owner(:kind, :event, :body, :series_id);
 
+-- name: merged_into(series_id)$
+-- The Series to which this one was merged when it retired; null: none.
+SELECT lanes.merged_into(:series_id);
+
+-- name: drop_copies(series_id, other_id)!
+-- Takes back the Bookmarks that were copied to that one.
+SELECT lanes.drop_copies(:series_id, :other_id);
+
 -- name: revive(series_id, led_to)$
 -- Lives again, if nobody revived it meanwhile, unless the owner gave it up, or a permanent redirect led to another Series, be it to where that was before it moved on
 -- itself; whether it does.

@@ -127,10 +127,6 @@ ORDER BY id FOR NO KEY UPDATE;
 -- What is decided from before anything is locked.
 SELECT id, site, url, old_url, retired_reason FROM lanes.series WHERE id = :series_id;
 
--- name: by_key(key)$
--- The Series of this key.
-SELECT id FROM lanes.series WHERE key = :key;
-
 -- name: by_url(site, url)$
 -- The key of the Series that is followed there.
 SELECT key FROM lanes.series WHERE site = :site AND md5(url) = md5(:url);
@@ -151,17 +147,13 @@ UPDATE lanes.series SET
     force_poll_at = greatest(lanes.now(), latest_checked_at + interval '1 microsecond')
 WHERE id = :series_id RETURNING revived_at;
 
+-- name: merged_into(series_id)$
+-- The Series to which this one was merged when it retired, not by its owner's words; null: none.
+SELECT lanes.merged_into(:series_id);
+
 -- name: drop_copies(series_id, other_id)$
 -- Deletes the Bookmarks that were copied from a Series to another and are unchanged since; how many.
-WITH gone AS (
-    DELETE FROM lanes.bookmarks c USING lanes.bookmarks o
-    WHERE c.series_id = :other_id AND c.copied_from = :series_id AND o.series_id = :series_id AND o.reader_id = c.reader_id
-      AND o.muted = c.muted AND o.bookmarked_at = c.bookmarked_at
-    RETURNING c.reader_id
-), counted AS (
-    UPDATE lanes.series SET bookmarks = bookmarks - (SELECT count(*) FROM gone) WHERE id = :other_id
-)
-SELECT count(*) FROM gone;
+SELECT lanes.drop_copies(:series_id, :other_id);
 
 -- name: go_back(series_id, host_id)!
 -- A Series returns to its old URL, which is asked now, and stays off the one it leaves.  A Poll in hand there writes nothing more to it.

@@ -276,9 +276,30 @@ BEGIN
     RETURNING CASE WHEN merged THEN v_other.key ELSE s.key END INTO adopt.key;
 END $$;
 
+-- The Series to which another was merged when it retired; null: it was not, whatever words its owner gave as a reason.
+CREATE FUNCTION lanes.merged_into(p_series bigint) RETURNS bigint LANGUAGE sql STABLE AS $$
+    SELECT o.id FROM lanes.series s JOIN lanes.series o ON o.key = substr(s.retired_reason, length('moved to ') + 1)
+    WHERE s.id = p_series AND starts_with(s.retired_reason, 'moved to ') AND NOT s.retired_by_owner
+$$;
+
+-- Whoever lives again takes back the Bookmarks that were copied from it and are unchanged since; how many.
+CREATE FUNCTION lanes.drop_copies(p_series bigint, p_other bigint) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+    v_gone integer;
+BEGIN
+    PERFORM 1 FROM lanes.series WHERE id = p_other FOR NO KEY UPDATE;
+    DELETE FROM lanes.bookmarks c USING lanes.bookmarks o
+    WHERE c.series_id = p_other AND c.copied_from = p_series AND o.series_id = p_series AND o.reader_id = c.reader_id
+      AND o.muted = c.muted AND o.bookmarked_at = c.bookmarked_at;
+    GET DIAGNOSTICS v_gone = ROW_COUNT;
+    UPDATE lanes.series SET bookmarks = bookmarks - v_gone WHERE id = p_other;
+    RETURN v_gone;
+END $$;
+
 -- A Series that was given up, not by the owner, begins anew, to be looked at now; its Readers are told.
 CREATE FUNCTION lanes.live_again(p_series bigint, t timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
+    PERFORM lanes.drop_copies(p_series, lanes.merged_into(p_series));
     UPDATE lanes.series SET
         retired_at = NULL, retired_reason = NULL, revived_at = t, failures = 0, failing_since = NULL, failure = NULL, failure_kind = NULL,
         refusals = 0, refused_since = NULL, gone_at = NULL, spared_by = NULL, moving_to = NULL, moving_since = NULL, moving_polls = 0,
