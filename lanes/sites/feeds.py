@@ -29,6 +29,9 @@ START = 200
 PAGE = 256 << 10
 """Characters of a page in which a password field is looked for."""
 
+_CONTROLS = bytes({*range(32)} - set(b"\t\n\r"))
+"""Control characters that XML does not allow, and that writers paste into titles all the same (CASES G2)."""
+
 _PASSWORD = re.compile(r"<input[^>]{1,500}type\s*=\s*[\"']?password", re.IGNORECASE)
 _LOG_IN_PATHS = (
     "/login",
@@ -91,5 +94,10 @@ def read(body: bytes, content_type: str | None, url: str) -> Reading:
         found: Document | None = read_json(text, url)
         return found or _refused("this is JSON, but not a JSON Feed", text)
     if fast := read_fast(data):
+        return document(fast, url)
+    legal = data.translate(None, _CONTROLS)
+    if len(legal) < len(data) and (
+        fast := read_fast(legal)
+    ):  # else one stray character would bound what is read of a long archive
         return document(fast, url)
     return _tolerant(data.decode("utf-8", "replace"), url)

@@ -208,3 +208,16 @@ def test_a_reference_to_half_a_character_costs_itself_and_not_the_feed(reference
     )
     assert isinstance(found, Document)
     assert [item.title for item in found.items] == ["one two", "three"]
+
+
+@pytest.mark.parametrize("stray", ["\x0b", "\0", "\x1f"])
+def test_a_stray_control_character_does_not_bound_what_is_read_of_a_long_archive(stray: str) -> None:
+    """CASES G2: oldest first, so that what is cut off would be the news."""
+    items = "".join(
+        f"<item><title>Chapter {n}</title><guid>{n}</guid><description>{'word ' * 16_000}</description></item>"
+        for n in range(40)
+    )
+    body = f"<rss version='2.0'><channel><title>A{stray} title</title>{items}</channel></rss>".encode()
+    found = feeds.read(body, "application/rss+xml; charset=utf-8", "https://host.test/feed")
+    assert isinstance(found, Document)
+    assert [item.title for item in found.items] == [f"Chapter {n}" for n in range(40)]
