@@ -175,9 +175,11 @@ class Lane:
         return Filled(started, 0.0)
 
     def _watch_clock(self, claimed_at: datetime, asked: float) -> None:
-        """A clock that jumped forward between two claims: the machine slept, and what fails next may be its own line."""
+        """A clock that jumped forward between two claims: the machine slept, and what fails next may be its own line.  Noted at once, for
+        what is stamped from now on must be shifted should the clock go back again."""
         ahead = claimed_at.timestamp() - asked
         if leapt(self._ahead, ahead):
+            self._store.see_clock()
             self._store.line.shaken(claimed_at)
         self._ahead = ahead
 

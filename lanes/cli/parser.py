@@ -191,7 +191,7 @@ def _owning(commands: Any) -> None:
         commands,
         "retire",
         run + "retire",
-        "give a Series up and tell its Readers; it stays given up until you `revive` it",
+        "give a Series up and tell its Readers; it stays so until you `revive` it (`pause` it to end even its weekly look)",
         'lanes retire serial-example-org\nlanes retire --reason "its author ended it" serial-example-org',
         json=True,
     )

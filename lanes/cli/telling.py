@@ -134,8 +134,43 @@ def in_words(told: Told) -> str:
         case Kind.DISALLOWED:
             said = f"{what} may not be asked: {body.get('reason', 'no reason was kept')}"
         case _:
-            said = _in_a_line(body)
+            said = _to_owner(told.kind, body)
     return clean(said)
+
+
+def _to_owner(kind: str, body: Mapping[str, object]) -> str:
+    where = body.get("host") or body.get("site")
+    match kind:
+        case Kind.INCIDENT | Kind.INCIDENT_OVER if "whose" in body:
+            return _of_incident(body, over=kind == Kind.INCIDENT_OVER)
+        case Kind.REFUSED_FOR_AN_HOUR:
+            return f"{where} has refused us for an hour"
+        case Kind.REFUSAL_OVER:
+            return f"{where}: {_over(body, 'it refuses us no longer')}"
+        case _:
+            return _in_a_line(body)
+
+
+def _of_incident(body: Mapping[str, object], *, over: bool) -> str:
+    """Begin or end of a trouble of ours or of a Site."""
+    spared = body.get("spared")
+    cost = f" ({counted(spared, 'Series')} spared)" if isinstance(spared, int) else ""
+    if body.get("whose") == "us":
+        return (
+            f"our own line works again on {body.get('machine')}"
+            if over
+            else f"our own line is down on {body.get('machine')}{cost}"
+        )
+    where = body.get("host") or body.get("site")
+    return (
+        f"{where}: {_over(body, 'its Series answer again')}"
+        if over
+        else f"{where} fails all its Series alike: {body.get('kind')}{cost}"
+    )
+
+
+def _over(body: Mapping[str, object], healed: str) -> str:
+    return "nothing is polled there any more" if body.get("deserted") else healed
 
 
 def _where(body: Mapping[str, object]) -> str:

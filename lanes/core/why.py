@@ -21,6 +21,10 @@ _TURNS: Final = frozenset({_GAP, _INTERVAL, "the interval of its address", "its 
 """Gates of mere pace, in the words of lanes.gate: whoever waits at one is waiting its turn, not held (DESIGN 2)."""
 
 
+LONGEST_DETAIL = 120
+"""Characters of a failure that a reason quotes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stop:
     """A closed gate, and until when; None: until somebody opens it."""
@@ -163,6 +167,11 @@ def _outlasts(gate: Stop, due_at: datetime | None) -> bool:
     return gate.until is not None and due_at is not None and gate.until > due_at
 
 
+def _short(detail: str) -> str:
+    """Without most of how a document began that was none: the poll record has all of it."""
+    return detail if len(detail) <= LONGEST_DETAIL else detail[:LONGEST_DETAIL].rstrip() + " ..."
+
+
 def _not_yet(series: Standing) -> str:
     if series.retry_at is not None and series.retry_at > series.now:
         return f"put back: {series.retry_reason}"
@@ -174,5 +183,5 @@ def _not_yet(series: Standing) -> str:
         return f"its Site is failing ({series.spared}): that is not charged to it, and it is looked at once an hour"
     if series.failures:
         times = "once" if series.failures == 1 else f"{series.failures} times in a row"
-        return f"it failed {times} ({series.failure or 'no detail'}) and is tried again"
+        return f"it failed {times} ({_short(series.failure or 'no detail')}) and is tried again"
     return "a Reader saw it lately" if series.sighted else "it rests until its next check"

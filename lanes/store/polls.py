@@ -118,6 +118,11 @@ class PollStore:
             _SQL.bring_home(connection, site=self.site)
             self._keep_house(connection)
 
+    def see_clock(self) -> None:
+        """Notes how late it is, so that a clock that goes back is found."""
+        with self._database.connection() as connection:
+            _SQL.see_clock(connection)
+
     def _keep_house(self, connection: Connection) -> None:
         _SQL.see_clock(connection)
         _SQL.make_partitions(connection)

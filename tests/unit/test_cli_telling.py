@@ -14,7 +14,7 @@ from lanes.store.asking import Told
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
-def told(kind: Kind, *, key: str | None = "moss", **body: Any) -> Told:
+def told(kind: Kind, /, *, key: str | None = "moss", **body: Any) -> Told:
     return Told(1, "owner", kind.value, key, key and "Moss Kingdom", body, NOW, None)
 
 
@@ -30,7 +30,22 @@ def told(kind: Kind, *, key: str | None = "moss", **body: Any) -> Told:
         (told(Kind.REFUSED, host="a.test"), "Moss Kingdom has been refused for three days"),
         (told(Kind.DEAD, key=None, site="feeds", count=2), "feeds (2 Series) has failed for three days"),
         (told(Kind.DISALLOWED, reason="robots.txt says no"), "Moss Kingdom may not be asked: robots.txt says no"),
-        (told(Kind.INCIDENT, key=None, whose="site", host="a.test", spared=4), "whose site; host a.test; spared 4"),
+        (
+            told(Kind.INCIDENT, key=None, whose="site", host="a.test", kind="404", spared=4),
+            "a.test fails all its Series alike: 404 (4 Series spared)",
+        ),
+        (told(Kind.INCIDENT_OVER, key=None, whose="site", host="a.test", spared=4), "a.test: its Series answer again"),
+        (
+            told(Kind.INCIDENT_OVER, key=None, whose="site", host="a.test", deserted=True),
+            "a.test: nothing is polled there any more",
+        ),
+        (
+            told(Kind.INCIDENT, key=None, whose="us", machine="attic", spared=1),
+            "our own line is down on attic (1 Series spared)",
+        ),
+        (told(Kind.INCIDENT_OVER, key=None, whose="us", machine="attic"), "our own line works again on attic"),
+        (told(Kind.REFUSED_FOR_AN_HOUR, key=None, host="a.test"), "a.test has refused us for an hour"),
+        (told(Kind.REFUSAL_OVER, key=None, site="comics"), "comics: it refuses us no longer"),
     ],
 )
 def test_each_kind_of_notice_is_told_in_words(notice: Told, words: str) -> None:

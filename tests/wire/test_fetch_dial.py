@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import socket
 import ssl
@@ -230,7 +231,8 @@ def test_a_connection_that_was_closed_meanwhile_is_noticed_before_anything_is_wr
     closed = replace(ok(FEED), ending=ok(FEED).closing().ending)  # closes without having said so
     host.script("/feed", [closed, ok(FEED)])
     response(http.get(Request(host.url(), address="127.1.0.5"), Ledger()))
-    net.quiet()
+    net.wait_until(lambda _: not host.listener.connections)
+    net.in_loop(asyncio.sleep(0))  # its socket is closed right after it was told
     response(http.get(Request(host.url(), address="127.1.0.5"), Ledger()))
     assert [visit.whole for visit in net.record] == [True, True]
     assert len(net.record.dials) == 2

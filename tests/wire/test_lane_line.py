@@ -341,3 +341,19 @@ def test_only_a_database_that_was_away_makes_our_own_line_doubtful(
     with lane.running():
         lane.wait_for("SELECT FROM lanes.series WHERE key = %s AND good_at IS NOT NULL", key)
     assert (lane.one("SELECT shaken_at FROM lanes.machines").shaken_at is not None) is noted
+
+
+def test_a_clock_that_leapt_ahead_for_seconds_and_came_back_silences_nobody(net: Smallnet, lane: LaneAtWork) -> None:
+    """CASES A13: what was stamped in between is shifted although no minute passed."""
+    hosts = net.many(3)
+    for host in hosts:
+        host.feed("/feed", ["One"])
+    keys = [lane.follow(host.url()) for host in hosts]
+    lane.run_once()
+    lane.tell("UPDATE lanes.clock SET test_offset = test_offset + '20 days'")
+    lane.run_once()
+    lane.tell("UPDATE lanes.clock SET test_offset = test_offset - interval '20 days'")
+    lane.run_once()
+    now = lane.now()
+    assert max(lane.series(key).next_check_at for key in keys) < now + timedelta(hours=2)
+    assert max(lane.host(host.key).next_at for host in hosts) < now + timedelta(hours=2)

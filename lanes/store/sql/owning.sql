@@ -156,10 +156,10 @@ SELECT lanes.merged_into(:series_id);
 SELECT lanes.drop_copies(:series_id, :other_id);
 
 -- name: go_back(series_id, host_id)!
--- A Series returns to its old URL, which is asked now, and stays off the one it leaves.  A Poll in hand there writes nothing more to it.
+-- A Series returns to its old URL, which is asked now (and, where that is a web page, for its feed again), and stays off the one it leaves.  A Poll in hand there writes nothing more to it.
 UPDATE lanes.series SET
     url = old_url, stays_off = url, old_url = NULL, host_id = :host_id, queue_host_id = :host_id,
-    moving_to = NULL, moving_since = NULL, moving_polls = 0,
+    moving_to = NULL, moving_since = NULL, moving_polls = 0, discovering = true,
     etag = NULL, last_modified = NULL, validators_url = NULL, body_hash = NULL,
     lease_until = NULL, lease_token = NULL, lease_machine = NULL, lease_trigger = NULL, abandoned = 0,
     retry_at = NULL, retry_reason = NULL, retry_address = NULL, resume = NULL, resume_until = NULL,
