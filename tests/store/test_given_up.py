@@ -183,7 +183,7 @@ def test_a_series_goes_back_to_its_old_url_and_stays_off_the_one_it_left(
     series = rows.series(
         new_host, key="moss", url="http://b.test/feed", old_url="http://a.test/feed", etag='"x"', validators_url="http://b.test/feed",
         body_hash=b"x", moving_to="http://c.test/", moving_since=rows.now(), moving_polls=2,
-        latest_checked_at=rows.now(), next_check_at=rows.now() + HOUR,
+        latest_checked_at=rows.now(), next_check_at=rows.now() + HOUR, discovering=False,
     )  # fmt: skip
     named, left = owner.back("moss")
     assert (named.url, left) == ("http://a.test/feed", "http://b.test/feed")
@@ -195,6 +195,7 @@ def test_a_series_goes_back_to_its_old_url_and_stays_off_the_one_it_left(
     claim = take(store)
     assert claim is not None
     assert (claim.url, claim.host, claim.validators) == ("http://a.test/feed", "a.test", None)
+    assert claim.discovering, "where it was a web page that named its feed, that is found again"
 
 
 def test_a_poll_in_hand_writes_nothing_to_a_series_that_goes_back_meanwhile(

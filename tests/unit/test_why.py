@@ -77,6 +77,10 @@ REASONS: tuple[tuple[dict[str, Any], Why], ...] = (
         Why("its Site is failing (404): that is not charged to it, and it is looked at once an hour", SOON),
     ),
     ({"failures": 1, "failure": "404"}, Why("it failed once (404) and is tried again", SOON)),
+    (
+        {"failures": 1, "failure": "a web page: " + "x" * 200},
+        Why(f"it failed once (a web page: {'x' * 108} ...) and is tried again", SOON),
+    ),
     ({"failures": 3}, Why("it failed 3 times in a row (no detail) and is tried again", SOON)),
     ({"sighted": True}, Why("a Reader saw it lately", SOON)),
     ({}, Why("it rests until its next check", SOON)),
