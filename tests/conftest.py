@@ -11,5 +11,5 @@ settings.load_profile("untimed")  # no test fails because its machine is busy
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--histories", type=int, default=6, help="how many random histories the state machine goes through"
+        "--histories", type=int, default=8, help="how many random histories the state machine goes through"
     )
