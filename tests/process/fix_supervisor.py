@@ -124,7 +124,7 @@ class Supervised:
     def __init__(self, place: Path, **environ: str) -> None:
         self.place, self.environ = place, lanes_environ(LANES_DATA_DIR=str(place / "var"), **environ)
         self.database_url = default_database_url(place / "var")
-        (place / "var" / "log").mkdir(parents=True)
+        (place / "var" / "log").mkdir(parents=True, exist_ok=True)
         commands = Path(sys.executable).parent
         conf = (ROOT / "supervisord.conf").read_text().replace("%(here)s/.venv/bin", str(commands))
         (place / "supervisord.conf").write_text(conf)
@@ -180,6 +180,11 @@ class Supervised:
         """All that a failing test wants to know."""
         logs = [f"--- {name}\n{self.log(name)}" for name in ("supervisord", "postgres", "migrate", "lane-feeds")]
         return "\n".join([str(self.states()), (self.place / "supervisord.out").read_text(), *logs])
+
+    def kill(self) -> None:
+        """kill -9 of supervisord alone: what it had started lives on."""
+        self._process.kill()
+        self._process.wait(30)
 
     def stop(self) -> None:
         self._process.send_signal(signal.SIGTERM)
