@@ -359,6 +359,9 @@ def a_world(new_database: NewDatabase) -> Iterator[World]:
             world.start(machine)
         stack.callback(lambda: [lane.close() for lanes in world.lanes.values() for lane in lanes])
         stack.callback(lambda: [worker.end(dies=True) for worker in world.workers])
+        world.store(MACHINES[0], COMICS).set_gap(
+            COMICS.gap
+        )  # as each Lane does before it claims; a worker here may be first
         for name in NAMES:
             world.follow("owner", name)
         yield world
