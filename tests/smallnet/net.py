@@ -299,11 +299,19 @@ class Smallnet:
             self._journal = None
 
     async def _close(self) -> None:
+        for _ in range(5):  # who is just being accepted gets a connection, which can be hung up
+            await asyncio.sleep(0)
         for listener in self._listeners.values():
             await listener._stop(True)
         deadline = time.monotonic() + 5
         while any(listener.connections for listener in self._listeners.values()) and time.monotonic() < deadline:
             await asyncio.sleep(0)
+        for _ in range(
+            5
+        ):  # who was just accepted, or is still shaking hands, is nobody's connection yet: its socket would stay open
+            await asyncio.sleep(0)
+            for transport in list(getattr(self.loop, "_transports", {}).values()):
+                transport.abort()
         tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         for task in tasks:
             task.cancel()

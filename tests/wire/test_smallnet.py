@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import gzip
 import socket
 import ssl
 import time
+import warnings
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection, HTTPResponse, IncompleteRead
 from pathlib import Path
 from threading import Thread
@@ -157,6 +159,19 @@ def test_a_connection_that_is_lost_already_can_be_hung_up_once_more() -> None:
         ):
             net.wait_until(lambda record: any(dial.address == host.address for dial in record.dials))
             assert net.in_loop(hang_up_twice()) == 1, "it had not been told yet"
+
+
+def test_a_world_that_ends_while_somebody_is_being_accepted_leaves_no_socket_open() -> None:
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        for _ in range(20):
+            with ExitStack() as wires, Smallnet() as net:
+                host = net.host("127.1.0.5")
+                for _ in range(20):
+                    wires.enter_context(socket.create_connection((host.address, net.port)))
+            del net, host
+        gc.collect()
+    assert [each for each in warned if issubclass(each.category, ResourceWarning)] == []
 
 
 def test_a_reset_is_a_reset(host: Host) -> None:
