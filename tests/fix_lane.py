@@ -6,6 +6,7 @@ come back as values.  Politeness is asserted from `net.record`, never from rows 
 
 from __future__ import annotations
 
+import os
 import ssl
 import threading
 import time
@@ -206,6 +207,9 @@ class LaneAtWork(Owner):
         self.lane.stop()
         self.http.interrupt()
         self.lane.finish(20)
+        self.lane._threads.shutdown()
+        for end in (self.lane._woken, self.lane._wake):  # a process has one Lane and ends with it; tests make thousands
+            os.close(end)
         self.http.close()
         super().close()
 
