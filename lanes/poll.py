@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TypeVar
 
+from lanes.core import headers
 from lanes.core.answer import Answer, Response
 from lanes.core.chapters import Document, NotRecognised, Reading, distinct, guids_lie
 from lanes.core.circumstances import Circumstances, Known
@@ -70,7 +71,7 @@ class Poller:
         self, site: Site, store: PollStore, http: Http, lease: timedelta, chance: Callable[[], float] = random.random
     ) -> None:
         self._site, self._store, self._http, self._lease, self._chance = site, store, http, lease, chance
-        self._robots = RobotsFirst(http, store.robots, pages=not site.many_hosts, hosts=site.hosts)
+        self._robots = RobotsFirst(http, store.robots, pages=not site.feed, hosts=site.hosts)
 
     def carry(self, claim: Claim, asked: float) -> Ended:
         """One Poll whole.  `asked` is the monotonic instant from before its claim was asked for."""
@@ -166,7 +167,8 @@ class Poller:
     def _read(self, answer: Answer, claim: Claim) -> Reading | None:
         if not isinstance(answer, Response) or not wants_reading(answer, claim):
             return None
-        return self._site.read(answer.body, answer.headers.get("content-type"), answer.url)
+        at = headers.date(answer.headers) or answer.requests[-1].sent_at
+        return self._site.read(answer.body, answer.headers.get("content-type"), answer.url, at)
 
     def _settle(self, claim: Claim, answer: Answer | None, judged: Judgement, hand: Hand, began: float) -> Ended:
         trail, seconds = hand.trail(answer), time.monotonic() - began

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from enum import StrEnum
 from hashlib import blake2b
 
 MAX_ITEMS = 2_000
@@ -25,6 +26,7 @@ class Item:
     `title` is plain text, one line, never None, "" where there is none.  `link` is absolute http(s), or None.
     `published_at` is aware UTC or None: a bad, absent or impossible date is None, never "now".  `approximate` marks a day-only or
     relative date.  `number` is a decimal as text, `volume` likewise, `label` from the closed set of SITES 14 ("" for none).
+    `locked`: early access, not there for everybody yet: no Chapter until it is.
     """
 
     guid: str | None
@@ -35,6 +37,15 @@ class Item:
     number: str | None = None
     volume: str | None = None
     label: str = ""
+    locked: bool = False
+
+
+class Lifecycle(StrEnum):
+    """How a Series stands with its publisher (DESIGN 2)."""
+
+    ONGOING = "ongoing"
+    HIATUS = "hiatus"
+    FINISHED = "finished"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,23 +66,32 @@ NO_HINTS = Hints()
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A recognised document: what a Site's reader found.  `items` hold at most MAX_ITEMS, in document order."""
+    """A recognised document: what a Site's reader found.  `items` hold at most MAX_ITEMS, in document order.
+
+    `lifecycle` None: the document does not say.  `latest` is the number of its newest Chapter, where the document names that and shows
+    no list this time: nothing new where it is not above what is known, else it could not be read.
+    """
 
     items: tuple[Item, ...]
     title: str | None = None
     home: str | None = None
     hints: Hints = NO_HINTS
-    finished: bool = False
+    lifecycle: Lifecycle | None = None
+    latest: str | None = None
     hub: str | None = None
     topic: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class NotRecognised:
-    """The bytes are not a document of this Site: `reason` in words, `start` the first characters, cleaned, for the owner."""
+    """The bytes are not a document of this Site: `reason` in words, `start` the first characters, cleaned, for the owner.
+
+    `kind` is the kind of failure that this is, by which a Site's own trouble is told from a Series' (DESIGN 4.4).
+    """
 
     reason: str
     start: str = field(default="")
+    kind: str = "not recognised"
 
 
 Reading = Document | NotRecognised

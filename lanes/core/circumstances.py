@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 
 from lanes.core.pace import HOST_DEFAULT, HostPace
 
@@ -21,11 +22,13 @@ weeks, a new season's Chapter 1 after months."""
 @dataclass(frozen=True, slots=True)
 class Known:
     """What the database knows of the identities of one document: those it has, and whether the Series has any at all.  `numbers` are the
-    volume, number and label of each Chapter found in the last 30 days, on a Site that names them itself; None: it does not."""
+    volume, number and label of each Chapter found in the last 30 days, on a Site that names them itself; None: it does not.  `latest` is
+    the highest number of its main line, there too."""
 
     identities: frozenset[bytes] = frozenset()
     any: bool = False
     numbers: frozenset[Numbered] | None = None
+    latest: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True)

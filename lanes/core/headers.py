@@ -21,19 +21,42 @@ LONGEST_HINT = timedelta(hours=24)
 _LONGEST_VALUE = 1_024
 """Characters of a header value that are read: a longer one says nothing sensible."""
 
+_UNIX_TIMES = 1_000_000_000
+"""From here on a number cannot be seconds to wait: it would be 30 years."""
+
+_ZERO = re.compile(r"0+(?:\.0*)?")
+_UNSIGNED = re.compile(r"([0-9]{1,10})(?:\.[0-9]{0,9})?")
 _DIGITS = re.compile(r"[0-9]+")
 _DATE = re.compile(r"[A-Za-z0-9 ,:+-]{10,40}")
 _KEEP_ALIVE = re.compile(r"(?:^|[\s,])timeout=([0-9]+)", re.IGNORECASE)
 
 
 def delay(headers: Mapping[str, str], now: datetime) -> timedelta | None:
-    """How long `Retry-After` asks to wait: above zero, at most 30 days; None where it says nothing usable.
+    """How long `Retry-After`, or the Unix time of `X-RateLimit-Retry-After`, asks to wait: above zero, at most 30 days; None where it says
+    nothing usable.
 
     Names in `headers` are lower-case.  A date counts from the server's own `Date`, else from `now` (CASES B5).  Of several values the
     longest counts.  "0" and a date gone by are None: the Site's word may slow us, never speed us.
     """
     found = _readings(headers.get("retry-after", ""), headers, now)
+    found += _reset(headers.get("x-ratelimit-retry-after", ""), headers, now)
     return min(max(found), LONGEST_DELAY) if found else None
+
+
+def used_up(headers: Mapping[str, str], now: datetime) -> timedelta | None:
+    """How long until a host gives again, where its `X-RateLimit-Remaining` is zero: above zero, at most 24 h, else None.
+
+    `X-RateLimit-Reset` is in seconds or a Unix time, whichever it can be.
+    """
+    if not _ZERO.fullmatch(headers.get("x-ratelimit-remaining", "").strip(" \t")):
+        return None
+    found = _reset(headers.get("x-ratelimit-reset", ""), headers, now)
+    return min(found[0], LONGEST_HINT) if found else None
+
+
+def date(headers: Mapping[str, str]) -> datetime | None:
+    """The server's own instant of its answer, or None."""
+    return _date(headers.get("date", "")[:_LONGEST_VALUE])
 
 
 def max_age(headers: Mapping[str, str], now: datetime) -> timedelta | None:
@@ -62,9 +85,21 @@ def _readings(value: str, headers: Mapping[str, str], now: datetime) -> list[tim
     """Every way to read a value that may be several joined by a comma, although a date holds a comma itself."""
     parts = value[:_LONGEST_VALUE].split(",")
     dates = [_date(part) for part in (*parts, *(f"{day},{rest}" for day, rest in pairwise(parts)))]
-    since = _date(headers.get("date", "")[:_LONGEST_VALUE]) or now
+    since = date(headers) or now
     found = [_seconds(part) for part in parts] + [date - since for date in dates if date is not None]
     return [wait for wait in found if wait is not None and wait > timedelta(0)]
+
+
+def _reset(value: str, headers: Mapping[str, str], now: datetime) -> list[timedelta]:
+    """A number of seconds, or the Unix time that a larger one must be."""
+    found = _UNSIGNED.fullmatch(value.strip(" \t"))
+    if found is None:
+        return []
+    number = int(found[1])
+    wait = timedelta(seconds=number)
+    if number >= _UNIX_TIMES:
+        wait = datetime.fromtimestamp(number, UTC) - (date(headers) or now)
+    return [wait] if wait > timedelta(0) else []
 
 
 def _seconds(text: str) -> timedelta | None:

@@ -7,7 +7,7 @@ body, and nothing but a 304 to our own validators or a recognised document is ev
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from hashlib import blake2b
@@ -112,7 +112,8 @@ Meaning = Unchanged | Read | Failed | Refused | AskedToWait | Blocked | Disallow
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """An answer's meaning, what it says about its host, and the waits and hints its header carries.  `moved_to` is where a chain of
+    """An answer's meaning, what it says about its host, and the waits and hints its header carries.  `used_up` is how long until its host,
+    whose allowance this answer was the last of, gives again.  `moved_to` is where a chain of
     permanent redirects ended, `led_to` every place that a permanent one led to, whatever came before and after it."""
 
     meaning: Meaning
@@ -122,6 +123,7 @@ class Judgement:
     unavailable_url: bytes | None = None
     moved_to: str | None = None
     led_to: tuple[str, ...] = ()
+    used_up: timedelta | None = None
 
 
 NOT_PUBLIC = "not a public address"
@@ -156,7 +158,7 @@ def judge(answer: Answer, reading: Reading | None, claim: Claim, now: datetime) 
     """The meaning of one answer.  `reading` is there exactly when `wants_reading` said so."""
     match answer:
         case Response():
-            return _judge_response(answer, reading, claim, now)
+            return replace(_judge_response(answer, reading, claim, now), used_up=headers.used_up(answer.headers, now))
         case NoResponse(trouble=trouble, detail=detail):
             signal = Signal.TROUBLED if trouble in _HOST_TROUBLES else Signal.SILENT
             kind = NO_ANSWER if trouble in _NO_ANSWER else trouble.value
@@ -244,11 +246,11 @@ def _meaning_of_answer(answer: Response, reading: Reading | None, asked: str) ->
     match reading:
         case None:
             return Unchanged("the same bytes", _validators(answer))
-        case NotRecognised(reason=reason, start=start):
+        case NotRecognised(reason=reason, start=start, kind=kind):
             content_type = answer.headers.get("content-type")
             if challenge.wants_log_in(answer.body, content_type, asked, answer.url):
                 return Failed("log-in required", "log-in", excerpt=start, reread=True)
-            return Failed(reason, "not recognised", excerpt=start, reread=True)
+            return Failed(reason, kind, excerpt=start, reread=True)
         case Document():
             return Read(reading, _validators(answer), body_hash(answer.body))
         case _:

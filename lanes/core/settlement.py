@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import assert_never
 
 from lanes.core import blame, consequences, pace, schedule, urls
@@ -151,11 +152,14 @@ def _document(
     claim: Claim, judged: Judgement, read: Read, known: Known, around: Circumstances, host: HostPace
 ) -> Settlement:
     document = read.document
+    if document.latest is not None and not document.items:
+        return _without_list(claim, judged, document.latest, known, around, host)
     guid_alone = claim.guid_alone and not guids_lie(document.items)
-    items = distinct(document.items, guid_alone=guid_alone)
-    if not items and known.any:
+    listed = distinct(document.items, guid_alone=guid_alone)
+    if not listed and known.any:
         empty = Failed("no Chapter where some were known", "empty", reread=True)
         return _failed(claim, around, host, Label.EMPTY, empty)
+    items = tuple((item, ids) for item, ids in listed if not item.locked)
     fresh = [(item, ids) for item, ids in items if known.identities.isdisjoint(ids)]
     oldest = _oldest_known(items, known, around.now)
     told = _Told(known.numbers)
@@ -184,6 +188,18 @@ def _document(
         chapters=chapters,
         seen=tuple(identity for _, ids in items for identity in ids if identity not in known.identities),
     )
+
+
+def _without_list(
+    claim: Claim, judged: Judgement, latest: str, known: Known, around: Circumstances, host: HostPace
+) -> Settlement:
+    """A document that names its newest number and shows no list this time: an identity is never made from a number."""
+    if claim.news_from is not None and known.latest is not None and Decimal(latest) <= known.latest:
+        return _good(claim, judged, around, host, Label.UNCHANGED, "no list, but its newest number is known")
+    missing = Failed(
+        f"its list of Chapters was not there this time, up to number {latest}", "list missing", reread=True
+    )
+    return _failed(claim, around, host, Label.FAILED, missing)
 
 
 def _oldest_known(items: tuple[tuple[Item, tuple[bytes, ...]], ...], known: Known, now: datetime) -> datetime | None:
@@ -302,7 +318,7 @@ def _with(
     whole = replace(
         settled,
         consequences=(*settled.consequences, *consequences.of_pace(claim, judged, settled.host, around)),
-        host_wait=_dead_wait(settled, judged, around) or settled.host_wait,
+        host_wait=_later(_dead_wait(settled, judged, around) or settled.host_wait, _allowance(judged, around.now)),
         host_before=around.host,
         url=_asked_first(claim, judged.moved_to) if settled.good else None,
         series_wait=series_wait,
@@ -317,6 +333,11 @@ def _dead_wait(settled: Settlement, judged: Judgement, around: Circumstances) ->
     if judged.signal is not Signal.TROUBLED or not pace.is_dead(settled.host):
         return None
     return Wait(around.now + pace.DEAD_PROBE, "the host does not answer: asked once an hour")
+
+
+def _allowance(judged: Judgement, now: datetime) -> Wait | None:
+    """A host that says that its allowance for us is used up is asked again when it gives again, whatever this answer was."""
+    return None if judged.used_up is None else Wait(now + judged.used_up, "its allowance for us is used up")
 
 
 def _asked_first(claim: Claim, moved_to: str | None) -> str | None:

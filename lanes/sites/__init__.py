@@ -6,54 +6,30 @@ hand or does not exist, and nothing but this file sets its pace.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Final
 
-from lanes.core.chapters import Reading
 from lanes.errors import UnknownSite
 from lanes.sites import feeds
+from lanes.sites.site import Certainty, Evidence, Rendering, Site
 from lanes.sites.urls import canonical
 
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """How one website is recognised, fetched, read and paced.
-
-    `recognise` takes a canonical URL and gives the URL to fetch, or None: not of this Site.  `read` takes an answer's body, its
-    Content-Type header and its final URL, and never raises.  `accept` is the Accept header.  `gap` None: no Gap.  `slots` is
-    capacity, not pace.  `hosts` are those of a Site of one host or a fixed few: a redirect that leaves them is not followed; none: any
-    host.  `host_floors` names hosts that may be asked faster than the default, and how fast.  `named_numbers`: the Site itself names
-    groups and numbers.
-    """
-
-    name: str
-    rest: timedelta
-    gap: timedelta | None
-    slots: int
-    browser: bool
-    many_hosts: bool
-    recognise: Callable[[str], str | None]
-    read: Callable[[bytes, str | None, str], Reading]
-    accept: str
-    hosts: tuple[str, ...] = ()
-    host_floors: Mapping[str, timedelta] = field(default_factory=dict, hash=False)
-    named_numbers: bool = False
+__all__ = ["FEEDS", "SITES", "Certainty", "Evidence", "Rendering", "Site", "by_name", "recognise", "site_of"]
 
 
-FEEDS = Site(
+FEEDS: Final = Site(
     name="feeds",
     rest=timedelta(hours=1),  # hours between Polls of a Series: the ceiling of its own adaptive interval (DESIGN 5.2)
     gap=None,  # many hosts: the host and address buckets space its fetches instead (DESIGN 5.1)
     slots=16,  # fetches at a time: enough for 7,200 hosts an hour at 8 s each
-    browser=False,
     many_hosts=True,
+    feed=True,
     recognise=feeds.recognise,
     read=feeds.read,
     accept=feeds.ACCEPT,
 )
 
-SITES: tuple[Site, ...] = (FEEDS,)
+SITES: Final[tuple[Site, ...]] = (FEEDS,)
 """In the order in which they are asked to recognise a URL; `feeds` takes every URL and stays last."""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from lanes.core.chapters import MAX_ITEMS, Document, Item
+from lanes.core.chapters import MAX_ITEMS, Document, Item, Lifecycle
 from lanes.sites import feed_text
 from lanes.sites.feed_dates import read_date
 
@@ -62,7 +62,7 @@ def read_json(text: str, url: str) -> Document | None:
         items=tuple(_item(entry, home or url) for entry in _entries(raw["items"])[:MAX_ITEMS]),
         title=feed_text.title(_text(raw.get("title")), markup=False) or None,
         home=home,
-        finished=raw.get("expired") is True,
+        lifecycle=Lifecycle.FINISHED if raw.get("expired") is True else None,
         hub=_first_link(hubs, url),
         topic=feed_text.link(_text(raw.get("feed_url")), url),
     )

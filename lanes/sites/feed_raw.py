@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from lanes.core.chapters import MAX_ITEMS, NO_HINTS, Document, Hints, Item
+from lanes.core.chapters import MAX_ITEMS, NO_HINTS, Document, Hints, Item, Lifecycle
 from lanes.sites import feed_text
 from lanes.sites.feed_dates import read_date
 from lanes.sites.feed_prolog import Root
@@ -147,7 +147,7 @@ def document(raw: RawFeed, url: str) -> Document:
         title=feed_text.title(raw.title, markup=raw.markup) or None,
         home=home,
         hints=hints(raw),
-        finished=raw.complete.strip().lower() == "yes",
+        lifecycle=Lifecycle.FINISHED if raw.complete.strip().lower() == "yes" else None,
         hub=_related(raw.links, "hub", url),
         topic=_related(raw.links, "self", url),
     )

@@ -7,6 +7,7 @@ break: no bytes raise, and a page, an error or nothing at all is never an empty 
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from urllib.parse import urlsplit
 
 from lanes.core.chapters import Document, NotRecognised, Reading
@@ -81,7 +82,7 @@ def recognise(url: str) -> str | None:
     return url
 
 
-def read(body: bytes, content_type: str | None, url: str) -> Reading:
+def read(body: bytes, content_type: str | None, url: str, _at: datetime | None = None) -> Reading:
     """What the document at the final `url` holds.  Never raises.
 
     `content_type` is the answer's header or None; only its charset counts, and only where the bytes are not UTF-8.

@@ -175,7 +175,9 @@ class PollStore:
             known = _known(connection, claim.series_id, identities)
             if self._named_numbers:
                 rows = _SQL.told_numbers(connection, series_id=claim.series_id, since=TOLD_ONCE)
-                known = replace(known, numbers=frozenset((row.volume, row.number, row.label) for row in rows))
+                numbers = frozenset((row.volume, row.number, row.label) for row in rows)
+                latest = _SQL.latest_number(connection, series_id=claim.series_id)
+                known = replace(known, numbers=numbers, latest=latest)
             settled = decide(known)
             new, news = _keep(connection, claim.series_id, settled) if held else (0, [])
             self._settle(connection, claim, settled, trail, new=new)

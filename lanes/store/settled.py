@@ -85,7 +85,7 @@ def row_of(settled: Settlement, trail: Trail, new: int) -> dict[str, Any]:
         "found": document is not None,
         "title": document and document.title,
         "home": document and document.home,
-        "lifecycle": "finished" if document and document.finished else None,
+        "lifecycle": document and document.lifecycle,
         "guid_alone": settled.guid_alone,
         "url": settled.url,
         "series_wait_until": settled.series_wait and settled.series_wait.until,

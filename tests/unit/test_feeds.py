@@ -123,7 +123,7 @@ def test_rdf_items_are_identified_by_rdf_about() -> None:
 def test_a_podcast_gives_number_volume_label_and_the_enclosure_as_link() -> None:
     found = read("podcast.xml")
     watch, outtakes, soon = found.items
-    assert found.finished
+    assert found.lifecycle == "finished"
     assert (watch.number, watch.volume, watch.label) == ("7", "3", "episode")
     assert watch.link == "https://cdn.horn.example/s3e7.mp3?u=1&v=2"
     assert (outtakes.label, outtakes.link, outtakes.number) == ("extra", "https://horn.example/outtakes", None)
@@ -137,7 +137,11 @@ def test_a_json_feed_keeps_the_digits_of_a_numeric_id() -> None:
     assert first.published_at == datetime(2026, 10, 3, 9, 15, tzinfo=UTC)
     assert (second.link, second.title, second.approximate) == ("https://far.example/?a=1&b=2", "", True)
     assert (third.guid, third.link) == (None, "https://pier.example/a.mp3")
-    assert (found.finished, found.hub, found.topic) == (True, "https://hub.example/", "https://pier.example/feed.json")
+    assert (found.lifecycle, found.hub, found.topic) == (
+        "finished",
+        "https://hub.example/",
+        "https://pier.example/feed.json",
+    )
 
 
 def test_a_real_feed_that_talks_of_captchas_and_passwords_is_a_feed() -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lanes.core.headers import LONGEST_DELAY, LONGEST_HINT, delay, keep_alive, max_age
+from lanes.core.headers import LONGEST_DELAY, LONGEST_HINT, delay, keep_alive, max_age, used_up
 
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 AN_HOUR_LATER = "Fri, 01 May 2026 13:00:00 GMT"
@@ -115,3 +115,30 @@ def test_a_server_says_how_long_it_keeps_an_idle_connection() -> None:
     assert keep_alive({"keep-alive": "timeout=5, max=100"}) == timedelta(seconds=5)
     assert keep_alive({"keep-alive": "max=100"}) is None
     assert keep_alive({}) is None
+
+
+def test_a_wait_may_be_given_as_the_unix_time_at_which_it_ends() -> None:
+    dated = {"date": "Mon, 30 Nov 2026 18:00:00 GMT", "x-ratelimit-retry-after": "1796061720"}
+    assert delay(dated, NOW) == timedelta(minutes=2)
+    assert delay({**dated, "retry-after": "300"}, NOW) == timedelta(minutes=5)
+
+
+@pytest.mark.parametrize(
+    ("remaining", "reset", "wait"),
+    [
+        ("0", "57", timedelta(seconds=57)),
+        ("0.0", "57.0", timedelta(seconds=57)),
+        ("0", "1796061720", timedelta(minutes=2)),
+        ("0", "999999999", timedelta(hours=24)),
+        ("0", "0", None),
+        ("1.0", "57", None),
+        ("", "57", None),
+        ("0", "soon", None),
+        ("0", "99999999999", None),
+    ],
+)
+def test_an_allowance_that_is_used_up_comes_back_when_its_server_says(
+    remaining: str, reset: str, wait: timedelta | None
+) -> None:
+    told = {"date": "Mon, 30 Nov 2026 18:00:00 GMT", "x-ratelimit-remaining": remaining, "x-ratelimit-reset": reset}
+    assert used_up(told, NOW) == wait

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
@@ -526,3 +527,52 @@ def test_only_a_good_answer_stores_anything_and_no_other_brings_a_fetch_forward(
         assert settlement.failures in {failures, failures + 1}
     for wait in (settlement.series_wait, settlement.host_wait):
         assert wait is None or ANSWERED < wait.until <= ANSWERED + timedelta(days=30)
+
+
+# What is not a Chapter yet, and a list that is not there
+
+
+def test_a_locked_chapter_is_neither_stored_nor_known_until_it_is_open() -> None:
+    locked = an_item("3", 2, locked=True)
+    settlement = found(a_document(locked, TWO, ONE), known(ONE, TWO))
+    assert (settlement.label, stored(settlement), settlement.seen) == (Label.UNCHANGED, [], ())
+    opened = replace(locked, locked=False)
+    assert announced(found(a_document(opened, TWO, ONE), known(ONE, TWO))) == ["title 3"]
+
+
+def test_a_document_of_locked_chapters_alone_is_not_suspiciously_empty() -> None:
+    assert found(a_document(an_item("3", 2, locked=True)), known(ONE)).label is Label.UNCHANGED
+
+
+@pytest.mark.parametrize(
+    ("latest", "highest", "label"),
+    [
+        ("88.5", "88.5", Label.UNCHANGED),
+        ("88", "88.5", Label.UNCHANGED),
+        ("9", "10", Label.UNCHANGED),
+        ("88.6", "88.5", Label.FAILED),
+        ("88.5", None, Label.FAILED),
+    ],
+)
+def test_a_document_that_names_its_newest_number_without_a_list_is_unchanged_only_where_that_is_known(
+    latest: str, highest: str | None, label: Label
+) -> None:
+    before = replace(known(ONE), latest=None if highest is None else Decimal(highest))
+    settlement = found(a_document(latest=latest), before)
+    assert (settlement.label, stored(settlement)) == (label, [])
+    assert settlement.good is (label is Label.UNCHANGED)
+    assert settlement.body_hash is None
+
+
+def test_a_first_sight_needs_the_list() -> None:
+    before = replace(known(ONE), latest=Decimal(88))
+    assert found(a_document(latest="88"), before, news_from=None).label is Label.FAILED
+
+
+def test_an_allowance_that_is_used_up_closes_its_host_whatever_the_answer_was() -> None:
+    spent = {"x_ratelimit_remaining": "0.0", "x_ratelimit_reset": "57"}
+    for answer in (a_response(200, **spent), a_response(404, **spent), a_response(429, **spent)):
+        wait = settled(answer, a_document(ONE)).host_wait
+        assert wait is not None
+        assert wait.until >= ANSWERED + timedelta(seconds=57)
+    assert settled(a_response(200, **spent), a_document(ONE)).label is Label.NEW

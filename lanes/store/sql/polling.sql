@@ -31,6 +31,11 @@ SELECT array(SELECT identity FROM lanes.identities WHERE series_id = :series_id 
 SELECT DISTINCT volume, number, label FROM lanes.chapters
 WHERE series_id = :series_id AND number IS NOT NULL AND found_at > lanes.now() - :since::interval;
 
+-- name: latest_number(series_id)$
+-- The highest number of the main line.
+SELECT max(number::numeric) FROM lanes.chapters
+WHERE series_id = :series_id AND label IN ('chapter', 'episode') AND number ~ '^[0-9]{1,6}([.][0-9]{1,6})?$';
+
 -- name: hold(series_id, token, hosts)$
 -- Locks what a Poll touches; whether its lease still holds.
 SELECT lanes.hold(:series_id, :token, :hosts);

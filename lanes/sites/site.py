@@ -1,0 +1,91 @@
+"""What a Site is: how one website is recognised, fetched, read and paced (DESIGN 2).
+
+Owns the shape of a registry entry.  Refuses to own: any entry (one module each), and their order (`lanes.sites`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from lanes.core.chapters import Reading
+
+REST: Final = timedelta(hours=1)
+"""Between two Polls of a Series of a Site of one host: every Site starts uniform (DESIGN 5.1)."""
+GAP: Final = timedelta(seconds=10)
+"""Between two fetches of such a Site, start to start (DESIGN 5.1)."""
+
+
+class Certainty(StrEnum):
+    """How sure what we know of a Site is: its own documentation or several sources agree; one source; a guess."""
+
+    SURE = "sure"
+    LIKELY = "likely"
+    GUESS = "guess"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a Site's reader was made from: where its samples come from, how sure that is, and the month of the newest source."""
+
+    source: str
+    certainty: Certainty
+    month: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """What a browser is asked to do with a page of a Site.
+
+    `landmark` is the CSS selector to wait for; `settles_for` another with which a page is read as it is, should the landmark not come.
+    `media`: images, fonts and films are loaded, because the page does without its Chapters where they are missing.
+    """
+
+    landmark: str
+    settles_for: str | None = None
+    media: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One website.
+
+    `recognise` takes a canonical URL, as pasted, and gives the URL to fetch, or None: not of this Site; it raises BadUrl for a URL of
+    this Site that cannot be followed, with the remedy.  `read` takes an answer's body, its Content-Type header, its final URL and its
+    instant (the server's Date, else when it was asked for: relative dates count from it), and never raises.  `accept` is the Accept
+    header.  `gap` None: no Gap.  `slots` is capacity, not pace.  `feed`: its document is a feed, which robots.txt does not keep from
+    its Readers.  `rendering` None: fetched plainly, without the browser.
+
+    `hosts` are those of a Site of one host or a fixed few: a redirect that leaves them is not followed; none: any host.  `host_floors`
+    names hosts whose interval narrows to something else than the default, shorter or longer.  `named_numbers`: the Site itself names
+    groups and numbers.
+
+    `evidence` None: made for the owner's own use.  `experimental`: its pages change often, or refuse often.  `starts`: its Lane is
+    started by default.  `example` is a URL as a Reader would paste it.
+    """
+
+    name: str
+    recognise: Callable[[str], str | None]
+    read: Callable[[bytes, str | None, str, datetime], Reading]
+    accept: str
+    rest: timedelta = REST
+    gap: timedelta | None = GAP
+    slots: int = 1
+    many_hosts: bool = False
+    feed: bool = False
+    rendering: Rendering | None = None
+    hosts: tuple[str, ...] = ()
+    host_floors: Mapping[str, timedelta] = field(default_factory=dict, hash=False)
+    named_numbers: bool = False
+    evidence: Evidence | None = None
+    experimental: bool = False
+    starts: bool = True
+    example: str = ""
+
+    @property
+    def browser(self) -> bool:
+        """Whether its pages are read through the browser sidecar."""
+        return self.rendering is not None
