@@ -41,6 +41,14 @@ def test_the_mark_tells_urls_apart_and_stays_the_same() -> None:
     assert one == marked("a", "http://a.test/1")
 
 
+def test_a_long_url_makes_a_key_of_93_characters_and_its_mark_of_six_makes_it_100() -> None:
+    url = f"https://a.test/{'b' * 200}"
+    key = readable(url)
+    assert key == f"a-test-{'b' * 86}"
+    assert re.fullmatch(rf"{key}-[0-9a-f]{{6}}", marked(key, url))
+    assert re.fullmatch(rf"{'c' * 93}-[0-9a-f]{{6}}", marked("c" * 200, url))
+
+
 @given(st.text(), st.none() | st.text())
 def test_whatever_is_pasted_makes_a_valid_key_with_room_for_its_mark(url: str, title: str | None) -> None:
     for given_url in (url, f"https://a.test/{url}", f"https://a.test/?{url}"):

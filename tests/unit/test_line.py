@@ -9,8 +9,13 @@ import pytest
 
 from lanes.core.line import (
     ALONE_AT_MOST,
+    ANSWERED_LATELY,
     ASK_AT_MOST_EVERY,
+    ATTEMPTS,
+    HOSTS,
     LEAP,
+    LOOK_BACK,
+    PROBE_EVERY,
     Ask,
     Attempt,
     Excused,
@@ -37,6 +42,13 @@ def unproved(*hosts: str) -> tuple[Attempt, ...]:
 
 THREE = unproved("a", "b", "a")
 ALONE = unproved("a", "a", "a")
+
+
+def test_three_attempts_of_two_hosts_one_question_in_ten_minutes_one_probe_a_minute_a_day_alone() -> None:
+    assert (ATTEMPTS, HOSTS) == (3, 2)
+    assert timedelta(minutes=10) == ASK_AT_MOST_EVERY
+    assert timedelta(minutes=1) == PROBE_EVERY
+    assert ANSWERED_LATELY == LOOK_BACK == ALONE_AT_MOST == timedelta(hours=24)
 
 
 @pytest.mark.parametrize("hosts", ["", "a", "ab", "aa", "aaa", "aaaaaaaa"])
@@ -84,6 +96,14 @@ def test_without_proof_again_it_is_us() -> None:
 def test_what_was_asked_before_the_question_is_no_answer_to_it() -> None:
     line = asked(timedelta(0))
     assert judge(replace(line, asked_series=1), NOW) is None
+
+
+def test_a_doubt_as_old_as_the_question_is_one_of_those_it_was_asked_for_and_no_answer_to_it() -> None:
+    oldest = Attempt(NOW - MINUTE, 9, "b")
+    in_hand = (later(2), later(1), oldest)
+    assert judge(Line(in_hand, asked_at=NOW - MINUTE, asked_series=9), NOW) is None
+    answered = (later(9), later(1), oldest)
+    assert judge(Line(answered, asked_at=NOW - MINUTE, asked_series=9), NOW) == Us(answered)
 
 
 def test_where_another_machine_took_the_question_whoever_comes_next_answers_it() -> None:
@@ -167,6 +187,7 @@ def test_an_excuse_ends_when_a_second_host_is_followed() -> None:
 
 def test_a_clock_leaps_when_it_gains_more_than_a_minute_between_two_claims() -> None:
     minute = LEAP.total_seconds()
+    assert minute == 60
     assert not leapt(None, 1e9)
     assert not leapt(1e9, 1e9 + minute)
     assert leapt(1e9, 1e9 + minute + 0.001)

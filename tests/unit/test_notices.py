@@ -31,3 +31,7 @@ def test_the_words_of_an_incident_are_what_the_contract_says() -> None:
 def test_every_kind_is_a_word_of_its_own() -> None:
     assert len({kind.value for kind in notices.Kind}) == len(notices.Kind)
     assert all(kind.value == kind.value.lower() for kind in notices.Kind)
+
+
+def test_one_notice_names_fifty_things_at_most() -> None:
+    assert notices.MOST_NAMED == 50

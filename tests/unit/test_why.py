@@ -195,3 +195,17 @@ def test_a_check_now_reaches_whatever_is_polled_at_all_and_is_not_retired(
 
 def test_a_gate_that_opens_before_the_next_check_is_no_reason() -> None:
     assert why(standing(due_at=LATER, gate=Stop("the interval of its host", SOON))).until == LATER
+
+
+def test_a_gate_that_opens_at_the_very_next_check_is_no_reason() -> None:
+    assert why(standing(gate=Stop("the Site refuses", SOON))).reason == "it rests until its next check"
+
+
+def test_a_lease_that_ends_now_and_an_obstacle_that_ends_now_are_over() -> None:
+    assert why(standing(lease_until=NOW, lease_machine="attic")).reason == "it rests until its next check"
+    assert why(standing(retry_at=NOW, retry_reason="SIGTERM")).reason == "it rests until its next check"
+
+
+@pytest.mark.parametrize(("long", "told"), [(120, "x" * 120), (121, "x" * 120 + " ...")])
+def test_a_reason_quotes_a_hundred_and_twenty_characters_of_a_failure(long: int, told: str) -> None:
+    assert why(standing(failures=1, failure="x" * long)).reason == f"it failed once ({told}) and is tried again"
