@@ -37,6 +37,22 @@ def test_what_nobody_can_be_asked_by_is_no_url(url: str) -> None:
     assert split(url) is None
 
 
+@pytest.mark.parametrize(("long", "asked"), [(8_192, True), (8_193, False)])
+def test_a_url_and_a_location_have_eight_thousand_characters_at_most(long: int, asked: bool) -> None:
+    url = "http://a.test/".ljust(long, "a")
+    assert (split(url) is not None) is asked
+    assert (follow("http://b.test/", url) == url) is asked
+    # Also one that would lead to a short place.
+    assert (follow("http://b.test/", "/feed".ljust(long - 1, "#") + "x") == "http://b.test/feed") is asked
+
+
+@pytest.mark.parametrize(("long", "asked"), [(253, True), (254, False)])
+def test_a_name_has_253_characters_at_most_and_63_between_two_dots(long: int, asked: bool) -> None:
+    """RFC 1035 2.3.4."""
+    name = ".".join(["a" * 63] * 4)[:253]
+    assert (split(f"http://{name.ljust(long, 'a')}/") is not None) is asked
+
+
 @pytest.mark.parametrize(
     ("location", "url"),
     [
