@@ -53,6 +53,17 @@ def test_the_same_series_is_not_always_looked_at_after_the_same_time() -> None:
     assert next_check(minutes(60), chance=0.1) != next_check(minutes(60), chance=0.9)
 
 
+def test_phase_and_chance_each_delay_by_up_to_five_percent() -> None:
+    assert next_check(minutes(60), chance=1) - next_check(minutes(60), chance=0) == minutes(3)
+    latest = max(schedule.next_check(MONDAY_NOON, minutes(60), NO_HINTS, series_id=n, chance=1) for n in range(1000))
+    assert minutes(65.99) < latest - MONDAY_NOON < minutes(66)
+
+
+def test_a_new_series_starts_at_two_minutes_and_what_is_forbidden_is_looked_at_again_after_a_day() -> None:
+    assert minutes(2) == schedule.INITIAL
+    assert timedelta(hours=24) == schedule.DISALLOWED
+
+
 def test_a_wish_for_a_longer_time_is_granted() -> None:
     """CASES C7"""
     assert next_check(minutes(5), Hints(every=timedelta(hours=24))) >= MONDAY_NOON + timedelta(hours=24)
@@ -66,6 +77,16 @@ def test_a_skipped_hour_is_waited_out() -> None:
     checked = next_check(minutes(61), Hints(skip_hours=frozenset({13, 14})))
     assert checked >= MONDAY_NOON.replace(hour=15)
     assert checked.hour == 15
+
+
+def test_the_first_hour_that_is_not_skipped_is_taken_from_its_start() -> None:
+    checked = next_check(minutes(61), Hints(skip_hours=frozenset({13})))
+    assert checked == MONDAY_NOON.replace(hour=14)
+
+
+def test_a_single_free_hour_in_the_week_is_waited_for() -> None:
+    hints = Hints(skip_hours=frozenset(range(24)) - {11}, skip_days=frozenset(range(1, 7)))
+    assert next_check(minutes(10), hints) == MONDAY_NOON + timedelta(days=6, hours=23)
 
 
 def test_skipped_days_are_waited_out() -> None:
