@@ -19,6 +19,8 @@ AN_HOUR_LATER = "Fri, 01 May 2026 13:00:00 GMT"
         (" 120 ", 120),
         ("\t86400", 86_400),
         ("0000000000000000060", 60),
+        ("1000000", 1_000_000),
+        ("7".rjust(1_024), 7),
         ("120, 60", 120),
         ("60, 120, soon", 120),
         (AN_HOUR_LATER, 3_600),
@@ -41,6 +43,10 @@ def test_a_readable_retry_after_is_waited_out(value: str, seconds: int) -> None:
 def test_an_unreadable_retry_after_says_nothing(value: str) -> None:
     """CASES B4."""
     assert delay({"retry-after": value}, NOW) is None
+
+
+def test_of_a_value_a_thousand_characters_are_read() -> None:
+    assert delay({"retry-after": "7".rjust(1_025)}, NOW) is None
 
 
 def test_no_retry_after_says_nothing() -> None:
@@ -129,7 +135,9 @@ def test_a_wait_may_be_given_as_the_unix_time_at_which_it_ends() -> None:
         ("0", "57", timedelta(seconds=57)),
         ("0.0", "57.0", timedelta(seconds=57)),
         ("0", "1796061720", timedelta(minutes=2)),
+        ("0", "86399", timedelta(seconds=86_399)),
         ("0", "999999999", timedelta(hours=24)),
+        ("0", "1000000000", None),
         ("0", "0", None),
         ("1.0", "57", None),
         ("", "57", None),
