@@ -49,6 +49,11 @@ def test_two_series_of_one_interval_are_not_looked_at_in_lockstep() -> None:
     assert len(places) == 100
 
 
+def test_the_phase_of_a_series_is_the_one_that_the_database_computes() -> None:
+    """7919 is prime to 1000, so that neighbours are far apart and a thousand Series have a thousand phases."""
+    assert [schedule.phase(series_id) for series_id in (1, 2, 126, 1000)] == [0.919, 0.838, 0.794, 0]
+
+
 def test_the_same_series_is_not_always_looked_at_after_the_same_time() -> None:
     assert next_check(minutes(60), chance=0.1) != next_check(minutes(60), chance=0.9)
 
