@@ -11,6 +11,7 @@ from typing import Any
 from lanes.core.chapters import MAX_ITEMS, Document, Item, Lifecycle
 from lanes.sites import feed_text
 from lanes.sites.feed_dates import read_date
+from lanes.sites.numbers import with_numbers
 
 MOST_VALUES = 1_000_000
 """Commas and opening brackets of a document: each may be a value of 60 bytes or more in memory, and prose of 30 MiB has half as many."""
@@ -59,7 +60,7 @@ def read_json(text: str, url: str) -> Document | None:
     home = feed_text.link(_text(raw.get("home_page_url")), url)
     hubs = [_text(hub.get("url")) for hub in _entries(raw.get("hubs")) if _text(hub.get("type")).lower() == "websub"]
     return Document(
-        items=tuple(_item(entry, home or url) for entry in _entries(raw["items"])[:MAX_ITEMS]),
+        items=with_numbers(tuple(_item(entry, home or url) for entry in _entries(raw["items"])[:MAX_ITEMS])),
         title=feed_text.title(_text(raw.get("title")), markup=False) or None,
         home=home,
         lifecycle=Lifecycle.FINISHED if raw.get("expired") is True else None,

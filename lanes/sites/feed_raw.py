@@ -15,6 +15,7 @@ from lanes.core.chapters import MAX_ITEMS, NO_HINTS, Document, Hints, Item, Life
 from lanes.sites import feed_text
 from lanes.sites.feed_dates import read_date
 from lanes.sites.feed_prolog import Root
+from lanes.sites.numbers import with_numbers
 
 Link = tuple[str, str, str]
 """rel, media type (both lower case), href."""
@@ -143,7 +144,7 @@ def document(raw: RawFeed, url: str) -> Document:
     home = _best(_candidates([link for link in raw.links if link[0] == "alternate"], None), url)
     base = url if raw.kind == "feed" else home or url
     return Document(
-        items=tuple(_item(item, base) for item in raw.items[:MAX_ITEMS]),
+        items=with_numbers(tuple(_item(item, base) for item in raw.items[:MAX_ITEMS])),
         title=feed_text.title(raw.title, markup=raw.markup) or None,
         home=home,
         hints=hints(raw),
