@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from lanes.core.answer import Answer, Sent
 from lanes.core.blame import proof
@@ -52,7 +53,7 @@ class Hand:
     ) -> None:
         self._store, self._claim, self._asked, self._site_of = store, claim, asked, site_of
         self._stop = stop or threading.Event()
-        self._lease_until = claim.claimed_at + lease
+        self.lease_until = claim.claimed_at + lease
         own = Visit(claim.host_id, claim.pace, claim.claimed_at, claim.host_pace, claim.gap, claim.memory.refusing)
         self._entered = {claim.host: own}
         self._where = claim.host
@@ -77,7 +78,7 @@ class Hand:
         last = max((sent.sent_at for sent in self._sent if sent.host == host), default=None)
         if last is not None and (wait := last + self._entered[host].interval - asked_at) > timedelta(0):
             return Wait(wait, "the interval of its host")  # a chain inside one host: no settle has moved its bucket yet
-        entered = self._store.enter(host, self._claim, self._lease_until, site=self._site_of(host))
+        entered = self._store.enter(host, self._claim, self.lease_until, site=self._site_of(host))
         if entered.wait is not None:
             return Wait(entered.wait, entered.reason)
         self._entered[host] = Visit(
@@ -89,7 +90,7 @@ class Hand:
     def sending(self, host: str, address: str) -> datetime | Wait:
         visit = self._entered[host]
         sent_at = self.now()
-        if sent_at >= self._lease_until:
+        if sent_at >= self.lease_until:
             return _LEASE_ENDED
         if sent_at - visit.spent_at > SENT_LATE or visit.gap is not None:
             place = self._store.move_buckets(visit.host_id, address, sent_at, self._claim.token)
@@ -106,6 +107,32 @@ class Hand:
         self._paces.append(visit.interval)
         self._gaps.append(visit.gap)
         return sent_at
+
+    def was_sent(self, sent: Sent) -> None:
+        """A request of this Poll, at a host that it entered, was written by the browser, which spent the pace itself."""
+        visit = self._entered[sent.host]
+        self._sent.append(sent)
+        self._paces.append(visit.interval)
+        self._gaps.append(visit.gap)
+
+    def lease_renewed(self, lease: timedelta) -> None:
+        """The lease ends so long from now."""
+        self.lease_until = self.now() + lease
+
+    @property
+    def token(self) -> UUID:
+        """The lease."""
+        return self._claim.token
+
+    @property
+    def host_id(self) -> int:
+        """The host that the claim entered."""
+        return self._claim.host_id
+
+    @property
+    def series_id(self) -> int:
+        """The Series of the Poll."""
+        return self._claim.series_id
 
     @property
     def where(self) -> str:

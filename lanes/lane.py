@@ -19,10 +19,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from lanes import PROJECT_PAGE, __version__
+from lanes.browser import Browser
+from lanes.core import pages
 from lanes.core.claim import LEASE, Claim
 from lanes.core.line import leapt
 from lanes.core.outcome import Label
-from lanes.core.pace import effective_gap
+from lanes.core.pace import HOST_DEFAULT, effective_gap
 from lanes.errors import DatabaseAway, DatabaseBusy
 from lanes.fetch.guard import Guard
 from lanes.fetch.http import Http
@@ -31,6 +33,7 @@ from lanes.poll import POISON, Ended, Poller
 from lanes.settings import Settings
 from lanes.sites import Site, by_name
 from lanes.store import schema
+from lanes.store.browsing import AskingStore
 from lanes.store.polls import AskAgain, Claimed, Nothing, PollStore
 from lanes.store.pool import Bell, Database
 
@@ -73,6 +76,7 @@ class Lane:
         self._site, self._store, self._poller, self._metrics = site, store, poller, metrics
         self._slots, self._memory_bound = slots, memory_bound
         self._rest = None if site.many_hosts else site.rest
+        self._lease = lease_of(site)
         self._threads = ThreadPoolExecutor(slots, "slot")
         self._in_hand = 0
         self._lock = threading.Lock()
@@ -157,7 +161,7 @@ class Lane:
                 if self._scan_from is not None:
                     self._end_pass()  # one run over what is due: a busy Lane's scan never comes to its end
                 self._scan_from, self._rescan_at = None, asked + RESCAN
-            match self._store.claim(LEASE, self._rest, self._scan_from):
+            match self._store.claim(self._lease, self._rest, self._scan_from):
                 case Claimed(claim=claim, ready_at=ready_at):
                     self._scan_from = ready_at
                     started += 1
@@ -298,6 +302,16 @@ class Lane:
             os.read(self._woken, 4096)
 
 
+def slower(site: Site) -> dict[str, timedelta]:
+    """The hosts that the registry names as slower than the default, and their interval."""
+    return {host: pace for host, pace in site.host_floors.items() if pace > HOST_DEFAULT}
+
+
+def lease_of(site: Site) -> timedelta:
+    """How long a claimed Poll of a Site may take."""
+    return pages.LEASE if site.browser else LEASE
+
+
 def _resident() -> int:
     """Bytes of memory this process holds."""
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -314,10 +328,16 @@ def main(settings: Settings, site_name: str) -> int:
     metrics = LaneMetrics(site.name, slots)
     database = Database(settings.database_url, application=f"lane-{site.name}")
     store = PollStore(
-        database, site.name, settings.machine, many_hosts=site.many_hosts, named_numbers=site.named_numbers
+        database,
+        site.name,
+        settings.machine,
+        many_hosts=site.many_hosts,
+        named_numbers=site.named_numbers,
+        browser=site.browser,
     )
     http = Http(agent, Guard(settings.allow_networks))
-    lane = Lane(site, store, Poller(site, store, http, LEASE), metrics, slots=slots)
+    browser = Browser(AskingStore(database, site.name), site, http.stop) if site.browser else None
+    lane = Lane(site, store, Poller(site, store, http, lease_of(site), browser=browser), metrics, slots=slots)
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda *_: lane.stop())
     endpoint = Endpoint(
@@ -333,24 +353,28 @@ def main(settings: Settings, site_name: str) -> int:
     )
     try:
         if schema.wait_until_ready(settings.database_url, log.warning, lane.sleep):
-            _poll(lane, store, database, settings, metrics)
+            _poll(lane, site, store, database, settings, metrics)
         if not lane.finish(GRACE):
             http.interrupt()
             lane.finish(GRACE)
         log.info("the Lane ends site=%s", site.name)
     finally:
+        if browser is not None:
+            browser.close()
         database.close()
         endpoint.stop()
     return 0
 
 
-def _poll(lane: Lane, store: PollStore, database: Database, settings: Settings, metrics: LaneMetrics) -> None:
+def _poll(
+    lane: Lane, site: Site, store: PollStore, database: Database, settings: Settings, metrics: LaneMetrics
+) -> None:
     if not settings.poll_enabled:
         metrics.switched_off()
         log.warning("polling is switched off by LANES_POLL_ENABLED (or LATEST_CHAPTER_POLL_ENABLED)")
     while not lane.stopping:
         try:
-            store.enrol(polling=settings.poll_enabled)
+            store.enrol(polling=settings.poll_enabled, paces=slower(site))
             break
         except DatabaseAway as away:
             log.warning("this Lane waits for Postgres cause=%s", away)

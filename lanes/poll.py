@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TypeVar
 
+from lanes.browser import Browser
 from lanes.core import headers
 from lanes.core.answer import Answer, Response
 from lanes.core.chapters import Document, NotRecognised, Reading, distinct, guids_lie
@@ -65,12 +66,20 @@ class Ended:
 
 
 class Poller:
-    """Carries claimed Polls of one Site; safe for threads.  `chance` gives random numbers from 0 to 1."""
+    """Carries claimed Polls of one Site; safe for threads.  `chance` gives random numbers from 0 to 1.  `browser`: its pages are read
+    through it, its robots.txt by `http` all the same."""
 
     def __init__(
-        self, site: Site, store: PollStore, http: Http, lease: timedelta, chance: Callable[[], float] = random.random
+        self,
+        site: Site,
+        store: PollStore,
+        http: Http,
+        lease: timedelta,
+        chance: Callable[[], float] = random.random,
+        browser: Browser | None = None,
     ) -> None:
         self._site, self._store, self._http, self._lease, self._chance = site, store, http, lease, chance
+        self._browser = browser
         self._robots = RobotsFirst(http, store.robots, pages=not site.feed, hosts=site.hosts)
 
     def carry(self, claim: Claim, asked: float) -> Ended:
@@ -117,7 +126,8 @@ class Poller:
             return self._stopped(claim, look.stop, hand, None, began)
         looked_at = origin_of(target(claim))
         hand.wants_robots = lambda origin, now: origin != looked_at and self._robots.is_wanted(origin, now)
-        answer = self._http.get(self._request(claim, further=look.further), hand)
+        request = self._request(claim, further=look.further)
+        answer = self._http.get(request, hand) if self._browser is None else self._browser.get(request, hand)
         reading = self._read(answer, claim)
         judged = judge(answer, reading, claim, hand.now())
         if isinstance(judged.meaning, PutBack):
@@ -183,7 +193,7 @@ class Poller:
             interval=hand.interval(),
             passed=hand.passed(trail.requests),
             host_floor=self._site.host_floors.get(hand.where, HOST_DEFAULT),
-            latency=answer.latency if isinstance(answer, Response) else None,
+            latency=answer.latency if isinstance(answer, Response) and self._browser is None else None,
             unconditional=isinstance(answer, Response) and not answer.conditional,
             sent_at=trail.requests[-1].sent_at if trail.requests else None,
         )
@@ -263,7 +273,7 @@ class Poller:
             try:
                 return write()
             except DatabaseAway as away:
-                ends_first = hand.now() + timedelta(seconds=pause) >= claim.claimed_at + self._lease
+                ends_first = hand.now() + timedelta(seconds=pause) >= hand.lease_until
                 if ends_first or self._http.stop.is_set():
                     log.warning("a finished Poll is lost with its lease key=%s cause=%s", claim.key, away)
                     return None

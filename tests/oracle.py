@@ -7,6 +7,7 @@ Owns the expectation that `lanes.due`, `lanes.due_at`, `lanes.gate`, `lanes.is_h
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -54,13 +55,25 @@ class HostFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class BrowserFacts:
+    """What the browser's row says: its last heartbeat, whether Chrome runs, until when it is lost, and why it cannot serve."""
+
+    heard_at: datetime
+    awake: bool = False
+    lost_until: datetime | None = None
+    trouble: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LaneFacts:
-    """What a Lane's row and the kill switch say."""
+    """What a Lane's row and the kill switch say.  `browser` None: it needs none.  `asleep_until`: how long Chrome sleeps on for it."""
 
     polling: bool = True
     paused: bool = False
     refused_until: datetime | None = None
     next_at: datetime = LONG_AGO
+    browser: BrowserFacts | None = None
+    asleep_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +125,14 @@ def gate(series: SeriesFacts, host: HostFacts, lane: LaneFacts, now: datetime) -
         return Stop("kill switch", None)
     if lane.paused:
         return Stop("Lane paused", None)
+    if lane.refused_until is not None and lane.refused_until > now:
+        return Stop("Lane refusing", lane.refused_until)
+    if lane.browser is not None:
+        if (stop := browser_trouble(lane.browser, now)) is not None:
+            return stop
+        if lane.asleep_until is not None:
+            return Stop("Chrome asleep", lane.asleep_until)
     waits: tuple[tuple[str, datetime | None], ...] = (
-        ("Lane refusing", lane.refused_until),
         (f"Series: {series.not_before_reason}", series.not_before),
         (f"host: {host.not_before_reason}", host.not_before),
         ("Gap", lane.next_at),
@@ -124,6 +143,25 @@ def gate(series: SeriesFacts, host: HostFacts, lane: LaneFacts, now: datetime) -
     return next((Stop(name, until) for name, until in waits if until is not None and until > now), None)
 
 
+def browser_trouble(browser: BrowserFacts, now: datetime) -> Stop | None:
+    """Why the browser cannot be asked: lost, unable, or without a heartbeat for 30 s, which is as if there were none (DESIGN 7)."""
+    if browser.lost_until is not None and browser.lost_until > now:
+        return Stop("browser lost", browser.lost_until)
+    if browser.trouble is not None or now - browser.heard_at > timedelta(seconds=30):
+        return Stop("browser down", None)
+    return None
+
+
+def asleep_until(site: Sequence[SeriesFacts], browser: BrowserFacts, now: datetime) -> datetime | None:
+    """Chrome stays asleep while fewer than 5 Series are due and the oldest has waited under 15 minutes and nothing is pending; None: it is
+    awake, or may wake, or has nobody to wake for (DESIGN 5.6)."""
+    ready = [each for each in site if due(each, now) and not (each.not_before and each.not_before > now)]
+    oldest = min((each.retry_at or _due_since(each) for each in ready), default=None)
+    if browser.awake or oldest is None or len(ready) >= 5 or any(map(is_pending, ready)):
+        return None
+    return oldest + timedelta(minutes=15) if now - oldest < timedelta(minutes=15) else None
+
+
 def is_eligible(series: SeriesFacts) -> bool:
     """Poll tier, with a URL and a Bookmark, not paused, finished or retired (DESIGN 2)."""
     unpolled = series.paused or series.finished or series.retired
@@ -131,9 +169,10 @@ def is_eligible(series: SeriesFacts) -> bool:
 
 
 def is_held(series: SeriesFacts, host: HostFacts, lane: LaneFacts, now: datetime) -> bool:
-    """Kept from being polled by a pause, a refusal, a wait, a dead host or the owner's word; not by its mere turn."""
+    """Kept from being polled by a pause, a refusal, a lost browser, a wait, a dead host or the owner's word; not by its mere turn."""
     waits = (lane.refused_until, host.not_before, series.not_before)
-    return lane.paused or any(until is not None and until > now for until in waits)
+    lost = lane.browser is not None and browser_trouble(lane.browser, now) is not None
+    return lane.paused or lost or any(until is not None and until > now for until in waits)
 
 
 def place(series: SeriesFacts, now: datetime) -> tuple[int, datetime, int, datetime]:

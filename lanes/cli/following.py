@@ -19,6 +19,7 @@ from lanes.core.urls import split
 from lanes.core.why import beyond_check_now
 from lanes.errors import BadUrl
 from lanes.sites import by_name, recognise
+from lanes.sites.urls import canonical
 from lanes.store.asking import Listed, Outcome
 from lanes.store.following import Followed, Named, Wanted, Was
 
@@ -29,12 +30,15 @@ _GOOD = frozenset({"new", "unchanged"})
 
 def wanted(url: str, title: str | None = None) -> Wanted:
     """What is to be followed under a URL as pasted.  Raises BadUrl."""
-    site, canonical = recognise(url)
-    parts = split(canonical)
+    site, asked = recognise(url)
+    parts = split(asked)
     if parts is None:
         raise BadUrl(url, "nobody can be asked by it.")
     rest = schedule.INITIAL if site.many_hosts else None
-    return Wanted(site.name, canonical, parts.host, readable(canonical, title), title, rest)
+    shown = (
+        asked if site.many_hosts else canonical(url)
+    )  # a page's own words, rather than those of the address behind it
+    return Wanted(site.name, asked, parts.host, readable(shown, title), title, rest, site.browser)
 
 
 def add(asked: Namespace) -> int:

@@ -32,12 +32,13 @@ class Trouble(StrEnum):
 class Sent:
     """One request that was written: the facts the poll record keeps about every hop.
 
-    `sent_at` is Postgres time: the claim's `lanes.now()` plus monotonic time up to the writing of the request (DESIGN 4).
+    `sent_at` is Postgres time: the claim's `lanes.now()` plus monotonic time up to the writing of the request (DESIGN 4).  `address` None:
+    a browser dialled, whose pages take no slot of an address.
     """
 
     url: str
     host: str
-    address: str
+    address: str | None
     sent_at: datetime
     status: int | None = None
     wire_bytes: int = 0
@@ -62,7 +63,8 @@ class Response:
     """A whole HTTP answer.  `headers` has lower-case names; a repeated header is joined by ", " as RFC 9110 says.
 
     `permanent` is True when at least one redirect was followed and every hop was 301 or 308.  `conditional` says whether
-    validators were sent with the request that got this answer.  `latency` is from the written request to the header.
+    validators were sent with the request that got this answer.  `latency` is from the written request to the header.  `held`: in words,
+    what held a page in the browser's tab and did not clear by itself.
     """
 
     status: int
@@ -73,6 +75,7 @@ class Response:
     latency: timedelta
     permanent: bool = False
     conditional: bool = False
+    held: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

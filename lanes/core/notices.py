@@ -27,6 +27,7 @@ class Kind(StrEnum):
     INCIDENT_OVER = "incident over"
     REFUSED_FOR_AN_HOUR = "refused for an hour"
     REFUSAL_OVER = "refusal over"
+    BROWSER_LOST = "browser lost"
 
 
 MOST_NAMED: Final = 50

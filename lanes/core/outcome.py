@@ -176,7 +176,7 @@ def judge(answer: Answer, reading: Reading | None, claim: Claim, now: datetime) 
 def _judge_response(answer: Response, reading: Reading | None, claim: Claim, now: datetime) -> Judgement:
     retry_after = headers.delay(answer.headers, now)
     status = answer.status
-    if (refused := _challenge(answer, reading)) is not None:
+    if (refused := answer.held or _challenge(answer, reading)) is not None:
         return Judgement(Refused(refused), Signal.SILENT, retry_after)
     if status == 429:
         signal = Signal.SILENT if retry_after is not None else Signal.TOO_FAST

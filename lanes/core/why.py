@@ -17,8 +17,9 @@ REFUSES: Final = "the host refuses"
 _BY_HAND: Final = frozenset({"polling is switched off", "the Lane is paused"})
 """Gates of a whole Lane that somebody's hand closed, in the words of lanes.gate."""
 _GAP, _INTERVAL = "the Gap of its Site", "the interval of its host"
-_TURNS: Final = frozenset({_GAP, _INTERVAL, "the interval of its address", "its host is being fetched"})
-"""Gates of mere pace, in the words of lanes.gate: whoever waits at one is waiting its turn, not held (DESIGN 2)."""
+_ASLEEP: Final = "Chrome sleeps: fewer than 5 are due, none for 15 minutes"
+_TURNS: Final = frozenset({_GAP, _INTERVAL, "the interval of its address", "its host is being fetched", _ASLEEP})
+"""Gates of mere pace, in the words of lanes.gate and lanes.browser_asleep: whoever waits there is in turn, not held (DESIGN 2)."""
 
 
 LONGEST_DETAIL = 120

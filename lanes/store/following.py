@@ -34,7 +34,8 @@ class Was(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A Series to be followed: its Site, the canonical URL and that URL's host, a key if it is free, and its own first Rest, if any."""
+    """A Series to be followed: its Site, the canonical URL and that URL's host, a key if it is free, and its own first Rest, if any.
+    `browser`: its Site needs one."""
 
     site: str
     url: str
@@ -42,6 +43,7 @@ class Wanted:
     key: str
     title: str | None = None
     rest: timedelta | None = None
+    browser: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ class FollowStore:
             return ()
         with self._database.connection() as connection:
             sites, hosts = [each.site for each in wanted], [each.host for each in wanted]
-            _SQL.enrol_sites(connection, sites=sites)
+            _SQL.enrol_sites(connection, sites=sites, browsers=[each.browser for each in wanted])
             _SQL.enrol_hosts(connection, sites=sites, hosts=hosts)
             known = {row.name: row for row in _SQL.hosts_of(connection, hosts=hosts)}
             for site, host in dict.fromkeys(zip(sites, hosts, strict=True)):
@@ -166,7 +168,7 @@ class FollowStore:
     def pause_lane(self, site: str) -> bool:
         """Pauses a whole Lane; False where it was paused already."""
         with self._database.transaction() as connection:
-            _SQL.enrol_sites(connection, sites=[site])
+            _SQL.enrol_sites(connection, sites=[site], browsers=[False])
             return _SQL.pause_lane(connection, site=site) is not None
 
     def resume_lane(self, site: str) -> bool:

@@ -6,7 +6,7 @@ transaction, and none is open during a network call.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -92,21 +92,31 @@ class PollStore:
     """The rows of one Site, as its Lane on one machine uses them."""
 
     def __init__(
-        self, database: Database, site: str, machine: str, *, many_hosts: bool = True, named_numbers: bool = False
+        self,
+        database: Database,
+        site: str,
+        machine: str,
+        *,
+        many_hosts: bool = True,
+        named_numbers: bool = False,
+        browser: bool = False,
     ) -> None:
-        self._database, self.site, self._machine = database, site, machine
+        self._database, self.site, self._machine, self._browser = database, site, machine, browser
         self.line = LineStore(database, machine)
         self._many_hosts, self._named_numbers = many_hosts, named_numbers
         self.robots = RobotsStore(database)
 
-    def enrol(self, *, polling: bool = True) -> None:
-        """What a Lane does at its start: Site and machine have their rows, the poll record its partitions, the clock is noted, and
-        whoever waits because our own guard refused an address, or may rest shorter by the registry now, is looked at again.
+    def enrol(self, *, polling: bool = True, paces: Mapping[str, timedelta] | None = None) -> None:
+        """What a Lane does at its start: Site and machine have their rows, hosts that are slower than the default by the registry
+        (`paces`) start there, the poll record has its partitions, the clock is noted, and whoever waits because our own guard refused an
+        address, or may rest shorter by the registry now, is looked at again.
         `polling` False: the kill switch is set, and whoever explains says so.
         """
         with self._database.connection() as connection:
             self.line.enrol(connection)
-            _SQL.enrol(connection, site=self.site, switched_off=not polling)
+            _SQL.enrol(connection, site=self.site, browser=self._browser, switched_off=not polling)
+            if paces:
+                _SQL.name_hosts(connection, site=self.site, names=list(paces), paces=list(paces.values()))
             _SQL.look_anew(connection, site=self.site, reason=NOT_PUBLIC, rested=not self._many_hosts)
             self._keep_house(connection)
 

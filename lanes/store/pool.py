@@ -99,9 +99,9 @@ class Bell:
         self._url, self._channel, self._application = url, channel, application
         self._connection: Connection | None = None
 
-    def wait(self, seconds: float, other: int) -> None:
-        """Sleeps at most `seconds`, less when the bell rings or the file descriptor `other` becomes readable."""
-        watched: list[Any] = [other]
+    def wait(self, seconds: float, *others: int) -> None:
+        """Sleeps at most `seconds`, less when the bell rings or one of the file descriptors `others` becomes readable."""
+        watched: list[Any] = [*others]
         try:
             if self._connection is None:
                 self._connection = connect(self._url, self._application + " bell")
@@ -113,7 +113,7 @@ class Bell:
                     pass
         except (psycopg.Error, OSError):
             self.close()
-            select.select([other], [], [], min(seconds, 1.0))
+            select.select(others, [], [], min(seconds, 1.0))
 
     def close(self) -> None:
         if self._connection is not None:

@@ -21,7 +21,7 @@ from lanes.store import schema
 from lanes.store.polls import PollStore
 from lanes.store.pool import Database
 from tests import oracle
-from tests.oracle import LONG_AGO, HostFacts, LaneFacts, SeriesFacts
+from tests.oracle import LONG_AGO, BrowserFacts, HostFacts, LaneFacts, SeriesFacts
 from tests.rows import MINUTE, Rows, open_rows, take, take_all
 
 NOW = datetime(2031, 5, 4, 12, tzinfo=UTC)
@@ -102,7 +102,29 @@ class Dice:
             paused=self.seldom(),
             refused_until=self.maybe(self.instant()),
             next_at=self.maybe(self.instant()) or LONG_AGO,
+            browser=None if self.random.random() < 0.5 else self.browser(),
         )
+
+    def browser(self) -> BrowserFacts:
+        return BrowserFacts(
+            heard_at=NOW - timedelta(seconds=self.random.choice((0, 5, 29, 30, 31, 3600))),
+            awake=self.random.random() < 0.3,
+            lost_until=self.maybe(self.instant()),
+            trouble="Chromium is not installed" if self.seldom() else None,
+        )
+
+    def few(self) -> list[Row]:
+        """Mostly idle rows, so that Chrome has reason to sleep: one at most is due now and then."""
+        rows = self.rows()[: self.random.choice((1, 3, 5, 8))]
+        young = [NOW - timedelta(minutes=self.random.choice((4, 14, 15, 16))) for _ in rows]
+        return [
+            replace(
+                row, series=replace(row.series, next_check_at=next_check, latest_checked_at=NOW - timedelta(days=2))
+            )
+            if row.series.poll_tier and row.series.lease_until is None
+            else row
+            for row, next_check in zip(rows, young, strict=True)
+        ]
 
     def rows(self) -> list[Row]:
         rows = [Row(self.series(), self.host(), self.random.random() < 0.6) for _ in range(ROWS)]
@@ -236,10 +258,23 @@ def _in_force(n: int, row: Row, site_rest: timedelta) -> SeriesFacts:
 
 SITE_REST = timedelta(minutes=33)
 
+
+def _with_sleep(lane: LaneFacts, random_rows: list[Row]) -> LaneFacts:
+    """The Lane's facts with what its due Series make of the wake gate."""
+    if lane.browser is None:
+        return lane
+    facts = [_in_force(n, row, SITE_REST) for n, row in enumerate(random_rows, 1)]
+    return replace(lane, asleep_until=oracle.asleep_until(facts, lane.browser, NOW))
+
+
 GATES = {
     "polling is switched off": "kill switch",
     "the Lane is paused": "Lane paused",
     "the Site refuses": "Lane refusing",
+    "the browser is lost": "browser lost",
+    "the browser is down: its sidecar does not run": "browser down",
+    "the browser is down: Chromium is not installed": "browser down",
+    "Chrome sleeps: fewer than 5 are due, none for 15 minutes": "Chrome asleep",
     "it asked this Series to wait": "Series: it asked this Series to wait",
     "it asked its host to wait": "host: it asked its host to wait",
     "the Gap of its Site": "Gap",
@@ -283,16 +318,19 @@ def test_whatever_is_due_has_a_due_instant_that_has_come(table: Rows, dice: Dice
 
 
 @MANY
-@given(dice=_dice)
-def test_gate_in_sql_is_the_first_gate_of_the_oracle(table: Rows, dice: Dice) -> None:
-    random_rows, lane = dice.rows(), dice.lane()
+@given(dice=_dice, few=st.booleans())
+def test_gate_in_sql_is_the_first_gate_of_the_oracle(table: Rows, dice: Dice, few: bool) -> None:
+    random_rows = dice.few() if few else dice.rows()
+    lane = _with_sleep(LaneFacts(browser=BrowserFacts(NOW)) if few else dice.lane(), random_rows)
     _write(table, random_rows)
     _set_lane(table, lane)
     found = table(
         """SELECT s.id, (g).reason, (g).until FROM (
-               SELECT s.id, lanes.gate(s, h, a.next_at, l, %s, %s) AS g
+               SELECT s.id, lanes.gate(s, h, a.next_at, l, lanes.browser_stop(l, %s, %s), %s, %s) AS g
                FROM lanes.series s JOIN lanes.hosts h ON h.id = s.queue_host_id JOIN lanes.lanes l ON l.site = s.site
                LEFT JOIN lanes.addresses a ON a.address = h.address) s""",
+        SITE_REST,
+        NOW,
         lane.polling,
         NOW,
     )
@@ -351,8 +389,9 @@ def test_held_and_eligible_in_sql_are_the_oracles(table: Rows, dice: Dice) -> No
     _write(table, random_rows)
     _set_lane(table, lane)
     found = table(
-        "SELECT s.id, lanes.is_held(s, h, l, %s), lanes.is_eligible(s) FROM lanes.series s "
-        "JOIN lanes.hosts h ON h.id = s.queue_host_id JOIN lanes.lanes l ON l.site = s.site",
+        "SELECT s.id, lanes.is_held(s, h, l, CASE WHEN l.browser THEN lanes.browser_trouble(%s) END, %s), lanes.is_eligible(s) "
+        "FROM lanes.series s JOIN lanes.hosts h ON h.id = s.queue_host_id JOIN lanes.lanes l ON l.site = s.site",
+        NOW,
         NOW,
     )
     for n, held, eligible in found:
@@ -434,8 +473,16 @@ def _first_of(n: int, shared: int) -> int:
 
 def _set_lane(table: Rows, lane: LaneFacts) -> None:
     table(
-        "UPDATE lanes.lanes SET paused_at = %s, refused_until = %s, next_at = %s",
+        "UPDATE lanes.lanes SET paused_at = %s, refused_until = %s, next_at = %s, browser = %s",
         NOW if lane.paused else None,
         lane.refused_until,
         _text(lane.next_at),
+        lane.browser is not None,
     )
+    table("DELETE FROM lanes.browser")
+    if (browser := lane.browser) is not None:
+        table(
+            "INSERT INTO lanes.browser (heartbeat_at, awake, browser_lost_until, trouble) VALUES (%s, %s, %s, %s)",
+            *(browser.heard_at, browser.awake, browser.lost_until, browser.trouble),
+        )
+    table("UPDATE lanes.series SET added_at = '2000-01-01Z'")  # long before any of them was due

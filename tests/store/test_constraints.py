@@ -10,6 +10,11 @@ from tests.rows import Rows
 SOMEWHEN = "'2031-05-04Z'"
 TOKEN = "'00000000-0000-4000-8000-000000000001'"
 
+A_PAGE = (
+    "INSERT INTO lanes.browser_pages (token, site, host_id, url, hosts, landmark, media, asked_at, "
+    "taken_at, deadline_at, answered_at, html, trouble) "
+    "VALUES (gen_random_uuid(), 'feeds', 1, '', '{}', '', false, lanes.now()"
+)
 OFFENCES = [
     # a host
     ("hosts.in_hand_has_a_token", f"UPDATE lanes.hosts SET busy_until = {SOMEWHEN}"),
@@ -56,6 +61,12 @@ OFFENCES = [
                                      "SELECT 'http://a.test', id, lanes.now(), lanes.now(), '' FROM lanes.hosts"),
     ("robots.a_delay_has_a_start", "INSERT INTO lanes.robots (origin, host_id, asked_at, again_at, crawl_delay) "
                                    "SELECT 'http://a.test', id, lanes.now(), lanes.now(), '1 second' FROM lanes.hosts"),
+    # a page asked of the browser
+    ("browser_pages.browser_pages_site_key", f"{A_PAGE}, NULL, NULL, NULL, NULL, NULL); {A_PAGE}, NULL, NULL, NULL, NULL, NULL)"),
+    ("browser_pages.taken_has_a_deadline", f"{A_PAGE}, {SOMEWHEN}, NULL, NULL, NULL, NULL)"),
+    ("browser_pages.answered_was_taken", f"{A_PAGE}, NULL, NULL, {SOMEWHEN}, '', NULL)"),
+    ("browser_pages.an_answer_is_a_page_or_a_trouble", f"{A_PAGE}, {SOMEWHEN}, {SOMEWHEN}, {SOMEWHEN}, NULL, NULL)"),
+    ("browser_pages.an_answer_is_a_page_or_a_trouble", f"{A_PAGE}, {SOMEWHEN}, {SOMEWHEN}, {SOMEWHEN}, '', 'dns')"),
     # the rest
     ("word.word_check", "INSERT INTO lanes.lanes (site) VALUES ('')"),
     ("clock.clock_only_row_check", "INSERT INTO lanes.clock (only_row) VALUES (false)"),

@@ -22,7 +22,7 @@ SLACK = 0.05
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 ROBOTS = "/robots.txt"
 FORBIDDING = "User-agent: *\nDisallow: /\n"
-PAGES = replace(FEEDS, name="pages", many_hosts=False, gap=timedelta(seconds=1), slots=1)
+PAGES = replace(FEEDS, name="pages", many_hosts=False, feed=False, gap=timedelta(seconds=1), slots=1)
 """A Site of one host, whose documents are pages."""
 AUTHORITY = trustme.CA()
 """Signs for this run alone."""

@@ -8,7 +8,11 @@ SELECT lanes.now();
 -- name: standings(key, site, words, failing, sites, rests, polling)
 -- How Series stand: all, or those of a key, of a Site, with a text in key, title or URL, or failing.
 -- lanes.now() is taken once, here and below, for it is a statement of its own.
-WITH clock AS MATERIALIZED (SELECT lanes.now() AS now)
+WITH clock AS MATERIALIZED (SELECT lanes.now() AS now),
+browsers AS MATERIALIZED (
+    SELECT l.site, lanes.browser_stop(l, r.rest, t.now) AS stop
+    FROM lanes.lanes l CROSS JOIN clock t LEFT JOIN unnest(:sites::text[], :rests::interval[]) AS r (site, rest) ON r.site = l.site
+    WHERE l.browser)
 SELECT s.id, s.key, s.site, s.title, s.url, s.home, h.name AS host, t.now, s.tier, s.url <> '' AS has_url, s.bookmarks, s.paused_at,
        s.retired_at, s.retired_reason, s.lifecycle, s.lease_until, s.lease_machine, s.retry_at, s.retry_reason,
        s.failures, s.failure, s.failing_since, coalesce(s.not_before > t.now, false) AS waits, s.good_at, s.added_at,
@@ -36,7 +40,8 @@ CROSS JOIN (
     LEFT JOIN lanes.machines m USING (machine)) u
 CROSS JOIN clock t
 CROSS JOIN LATERAL (SELECT lanes.due_at(s, r.rest) AS at) d
-CROSS JOIN LATERAL (SELECT lanes.gate(s, h, a.next_at, l, :polling AND NOT l.switched_off, t.now) AS stop) g
+LEFT JOIN browsers b ON b.site = s.site
+CROSS JOIN LATERAL (SELECT lanes.gate(s, h, a.next_at, l, b.stop, :polling AND NOT l.switched_off, t.now) AS stop) g
 WHERE (:key::text IS NULL OR s.key = :key)
   AND (:site::text IS NULL OR s.site = :site)
   AND (:words::text IS NULL OR strpos(lower(concat_ws(' ', s.key, s.title, s.url)), lower(:words)) > 0)

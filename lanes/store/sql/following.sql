@@ -1,9 +1,11 @@
 -- The owner's and the Readers' verbs.  Each makes what it changes visible to the claim: whatever lets a Series be due, or a gate open,
 -- sooner lowers its host's ready_at to now (DESIGN 4.1).  Lock order: hosts by id, then Series by id.
 
--- name: enrol_sites(sites)!
--- The Lanes' rows of these Sites.
-INSERT INTO lanes.lanes (site) SELECT DISTINCT unnest(:sites::text[]) ON CONFLICT DO NOTHING;
+-- name: enrol_sites(sites, browsers)!
+-- The Lanes' rows of these Sites, and which of them need the browser.
+INSERT INTO lanes.lanes AS l (site, browser)
+SELECT site, bool_or(browser) FROM unnest(:sites::text[], :browsers::boolean[]) AS u (site, browser) GROUP BY site ORDER BY site
+ON CONFLICT (site) DO UPDATE SET browser = true WHERE EXCLUDED.browser AND NOT l.browser;
 
 -- name: enrol_hosts(sites, hosts)!
 -- The rows of these hosts; nothing is ready there yet.  In one order, so that two imports never wait for each other.

@@ -1,9 +1,15 @@
 -- What a Lane says to the database.  The decisions themselves are the functions of rules/.
 
--- name: enrol(site, switched_off)!
--- A Site's row of shared facts, and whether the Lane that starts now polls at all.
-INSERT INTO lanes.lanes AS l (site, seen_at, switched_off) VALUES (:site, lanes.now(), :switched_off)
-ON CONFLICT (site) DO UPDATE SET seen_at = EXCLUDED.seen_at, switched_off = EXCLUDED.switched_off;
+-- name: enrol(site, browser, switched_off)!
+-- A Site's row of shared facts, whether it needs the browser, and whether the Lane that starts now polls at all.
+INSERT INTO lanes.lanes AS l (site, browser, seen_at, switched_off) VALUES (:site, :browser, lanes.now(), :switched_off)
+ON CONFLICT (site) DO UPDATE SET browser = EXCLUDED.browser, seen_at = EXCLUDED.seen_at, switched_off = EXCLUDED.switched_off;
+
+-- name: name_hosts(site, names, paces)!
+-- Hosts that the registry names as slower than the default start there, and never were faster.
+INSERT INTO lanes.hosts AS h (site, name, pace, ready_at)
+SELECT :site, u.name, u.pace, 'infinity' FROM unnest(:names::text[], :paces::interval[]) AS u (name, pace) ORDER BY u.name
+ON CONFLICT (name) DO UPDATE SET pace = EXCLUDED.pace WHERE h.pace < EXCLUDED.pace;
 
 -- name: look_anew(site, reason, rested)$
 -- A Lane that starts may allow other networks than the last, and its Rest be another.
@@ -133,7 +139,7 @@ WHERE l.site = :site AND l.gap IS DISTINCT FROM :gap::interval;
 -- name: gauges(site, machine, rest)^
 -- The row-derived gauges of a Lane: one look at each Series of its Site, whose place in the queue says first that it is not due.
 -- lanes.now() is taken once, for it is a statement of its own.
-WITH clock AS MATERIALIZED (SELECT lanes.now() AS t)
+WITH clock AS MATERIALIZED (SELECT n.t, lanes.browser_trouble(n.t) AS trouble FROM (SELECT lanes.now() AS t OFFSET 0) n)
 SELECT count(*) AS eligible,
        count(*) FILTER (WHERE due_at IS NOT NULL AND NOT held) AS due,
        count(*) FILTER (WHERE due_at IS NOT NULL AND held) AS held,
@@ -143,7 +149,7 @@ SELECT count(*) AS eligible,
        max(refused_until) AS refused_until,
        (SELECT count(*) FROM lanes.incidents i WHERE i.ended_at IS NULL AND (i.site = :site OR i.machine = :machine)) AS incidents
 FROM (
-    SELECT c.t, s.force_poll_at, s.turn, lanes.is_held(s, h, l, c.t) AS held,
+    SELECT c.t, s.force_poll_at, s.turn, lanes.is_held(s, h, l, CASE WHEN l.browser THEN c.trouble END, c.t) AS held,
            CASE WHEN (s.claimable_at <= c.t OR s.not_before > c.t) AND lanes.due(s, :rest, c.t) IS NOT NULL
                THEN greatest(lanes.due_at(s, :rest), s.added_at) END AS due_at,
            CASE WHEN greatest(l.refused_until, h.refused_until) > c.t THEN greatest(l.refused_until, h.refused_until) END

@@ -52,18 +52,21 @@ CREATE FUNCTION lanes.pace_of(h lanes.hosts) RETURNS interval LANGUAGE sql IMMUT
 CREATE FUNCTION lanes.gap_of(l lanes.lanes) RETURNS interval LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN greatest(l.gap, l.owner_gap);
 
--- Is a Series that is due kept from being polled by more than its turn: a pause, a refusal, a wait, a dead host, the owner's word.
-CREATE FUNCTION lanes.is_held(s lanes.series, h lanes.hosts, l lanes.lanes, t timestamptz) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN l.paused_at IS NOT NULL OR coalesce(l.refused_until > t, false) OR h.not_before > t OR coalesce(s.not_before > t, false);
+-- Is a Series that is due kept from being polled by more than its turn: a pause, a refusal, a lost browser (browser: why it cannot be asked,
+-- as lanes.browser_trouble says it), a wait, a dead host, the owner's word.
+CREATE FUNCTION lanes.is_held(s lanes.series, h lanes.hosts, l lanes.lanes, browser lanes.stop, t timestamptz) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN l.paused_at IS NOT NULL OR coalesce(l.refused_until > t, false) OR (browser).reason IS NOT NULL OR h.not_before > t OR coalesce(s.not_before > t, false);
 
 -- What stands around a Series at t: the first gate that speaks, in the one fixed order, or null.  address_next is the bucket of the
--- address that would be dialled; polling is the kill switch.  Nothing opens a gate early.
-CREATE FUNCTION lanes.gate(s lanes.series, h lanes.hosts, address_next timestamptz, l lanes.lanes, polling boolean, t timestamptz)
-RETURNS lanes.stop LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- address that would be dialled; browser is what lanes.browser_stop says of its Lane; polling is the kill switch.  Nothing opens a gate early.
+CREATE FUNCTION lanes.gate(
+    s lanes.series, h lanes.hosts, address_next timestamptz, l lanes.lanes, browser lanes.stop, polling boolean, t timestamptz
+) RETURNS lanes.stop LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE
         WHEN NOT polling THEN ROW('polling is switched off', NULL)::lanes.stop
         WHEN l.paused_at IS NOT NULL THEN ROW('the Lane is paused', NULL)::lanes.stop
         WHEN l.refused_until > t THEN ROW('the Site refuses', l.refused_until)::lanes.stop
+        WHEN (browser).reason IS NOT NULL THEN browser
         WHEN s.not_before > t THEN ROW(s.not_before_reason, s.not_before)::lanes.stop
         WHEN h.not_before > t THEN ROW(h.not_before_reason, h.not_before)::lanes.stop
         WHEN l.next_at > t THEN ROW('the Gap of its Site', l.next_at)::lanes.stop

@@ -109,6 +109,7 @@ DECLARE
     s         lanes.series;
     v_gap     interval;
     v_stop    lanes.stop;
+    v_browser lanes.stop;
     v_seen    timestamptz;
     v_address inet;
     v_bucket  inet;
@@ -140,6 +141,14 @@ BEGIN
         verdict := 'none';
         wait := CASE WHEN l.paused_at IS NULL THEN greatest(l.refused_until, l.next_at) - t END;
         RETURN NEXT; RETURN;
+    END IF;
+    IF l.browser THEN
+        v_browser := lanes.browser_stop(l, p_rest, t);
+        IF v_browser.reason IS NOT NULL THEN
+            verdict := 'none';
+            wait := v_browser.until - t;
+            RETURN NEXT; RETURN;
+        END IF;
     END IF;
 
     -- Whose turn: hosts with something pending first, then the host that has been ready longest.
@@ -195,7 +204,7 @@ BEGIN
 
     SELECT * INTO s FROM lanes.series WHERE id = s.id FOR NO KEY UPDATE;
     v_trigger := lanes.due(s, p_rest, t);
-    v_stop := lanes.gate(s, h, v_next, l, true, t);
+    v_stop := lanes.gate(s, h, v_next, l, v_browser, true, t);
     IF v_trigger IS NULL OR v_stop.reason IS NOT NULL OR s.queue_host_id <> h.id THEN
         PERFORM lanes.pass_over(h, p_rest, t, interval '1 second');
         verdict := 'moved'; RETURN NEXT; RETURN;

@@ -105,7 +105,7 @@ BEGIN
 END $$;
 
 -- A request that is written late moves the buckets it spends to its own instant first (DESIGN 4, Sent); only ever later; one of a Site
--- with a Gap always does.  Returns when it may be written: where another lease took the address's slot meanwhile, or on another host of
+-- with a Gap always does.  p_address null: whoever dials it, a browser, takes no slot of an address.  Returns when it may be written: where another lease took the address's slot meanwhile, or on another host of
 -- the Site the Gap, that is the next free one, which is spent only where it comes within p_patience; null: not any more, because the lease
 -- has ended, its host is another's, or was told to wait.
 CREATE FUNCTION lanes.sent(
@@ -122,8 +122,10 @@ BEGIN
     SELECT * INTO h FROM lanes.hosts
     WHERE id = p_host AND busy_token = p_token AND busy_until > t AND not_before <= t FOR NO KEY UPDATE;
     IF NOT FOUND THEN RETURN NULL; END IF;
-    PERFORM lanes.make_address(v_bucket, t);
-    SELECT * INTO a FROM lanes.addresses WHERE address = v_bucket;
+    IF v_bucket IS NOT NULL THEN
+        PERFORM lanes.make_address(v_bucket, t);
+        SELECT * INTO a FROM lanes.addresses WHERE address = v_bucket;
+    END IF;
     IF a.used_by IS DISTINCT FROM p_token THEN v_place := greatest(v_place, a.next_at); END IF;
     -- Whoever spends the Gap moves it to one Gap after the host's last request: further, and it was another host.
     IF l.next_at > h.sent_at + lanes.gap_of(l) THEN v_place := greatest(v_place, l.next_at); END IF;

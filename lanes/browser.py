@@ -1,0 +1,142 @@
+"""A GET through the browser: asked by rows, answered as a value (DESIGN 7).
+
+Owns the waiting for a page: its Poll's lease while it queues, and when it is given up.  Refuses to own: Chrome (`browser_sidecar`, never
+imported), and meaning (`lanes.core.outcome`).  Must never break: a lost browser charges no Series, and whoever notices says so once.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import datetime, timedelta
+from typing import Final, Protocol, assert_never
+from uuid import UUID
+
+from lanes.core.answer import Answer, Forbidden, NoResponse, Postponed, Response, Sent
+from lanes.core.pages import LEASE, RENEW, NotShown, Opened, PageAsked, Shown
+from lanes.core.urls import split
+from lanes.fetch.http import Request
+from lanes.fetch.permits import Go, Wait
+from lanes.sites import Site
+from lanes.store.browsing import AskingStore, Page, Standing
+
+LOOK: Final = 1.0
+"""s between two looks at the row, where no bell rings."""
+
+_VANISHED: Final = "the browser's sidecar ended with it"
+
+
+class InHand(Protocol):
+    """What a page needs of the Poll that asks for it (`lanes.hand`), or of whoever tries a URL."""
+
+    @property
+    def token(self) -> UUID:
+        """The lease."""
+
+    @property
+    def host_id(self) -> int:
+        """The host that it entered."""
+
+    @property
+    def series_id(self) -> int | None:
+        """Its Series, where it has one."""
+
+    def now(self) -> datetime:
+        """Postgres time."""
+
+    def hop(self, host: str, origin: str) -> Go | Wait:
+        """As of `lanes.fetch.permits`."""
+
+    def was_sent(self, sent: Sent) -> None:
+        """A request of it was written by another process."""
+
+    def lease_renewed(self, lease: timedelta) -> None:
+        """Its lease ends so long from now."""
+
+
+class Browser:
+    """One per Lane process.  `stop` ends waits."""
+
+    def __init__(self, store: AskingStore, site: Site, stop: threading.Event) -> None:
+        if site.rendering is None:
+            raise ValueError(f"the Site {site.name} needs no browser")
+        self._store, self._site, self._rendering, self._stop = store, site.name, site.rendering, stop
+        self._bell = store.bell()
+
+    def get(self, request: Request, hand: InHand) -> Answer:
+        """The page at the request's URL.  Whatever happens to it is a value; raises DatabaseAway alone."""
+        parts = split(request.url)
+        if parts is None:
+            raise ValueError("a URL that nobody can be asked by is not claimed")
+        if request.further and isinstance(wait := hand.hop(parts.host, parts.origin), Wait):
+            return Postponed(wait.reason, wait.delay)
+        asked = PageAsked(
+            hand.token,
+            self._site,
+            request.url,
+            request.hosts,
+            self._rendering.landmark,
+            self._rendering.settles_for,
+            self._rendering.media,
+        )
+        standing = self._store.ask(asked, hand.host_id)
+        if standing.trouble is not None:
+            return _postponed(standing, ())
+        try:
+            return self._awaited(request.url, parts.host, hand)
+        finally:
+            self._store.withdraw(hand.token)
+
+    def close(self) -> None:
+        """Ends the bell's connection."""
+        self._bell.close()
+
+    def _awaited(self, url: str, host: str, hand: InHand) -> Answer:
+        sent: tuple[Sent, ...] = ()
+        renew_at = time.monotonic() + RENEW.total_seconds()
+        while (page := self._store.look(hand.token)) is not None:
+            if page.sent_at is not None and not sent:
+                hand.was_sent(Sent(url, host, None, page.sent_at))
+            sent = _sent(page, url, host)
+            if page.opened is not None:
+                return _answer(page.opened, sent, hand.now())
+            if page.overdue:
+                self._store.lose()
+                return Postponed("the browser is lost: it had a page longer than its time", timedelta(0), sent)
+            if page.browser.trouble is not None:
+                return _postponed(page.browser, sent)
+            if self._stop.is_set():
+                return Postponed("stopping", timedelta(0), sent)
+            if not page.taken and time.monotonic() >= renew_at:
+                if not self._store.renew(hand.host_id, hand.series_id, hand.token, LEASE):
+                    return Postponed("its lease has ended", timedelta(0), sent)
+                hand.lease_renewed(LEASE)
+                renew_at = time.monotonic() + RENEW.total_seconds()
+            self._bell.wait(LOOK)
+        return Postponed(_VANISHED, timedelta(0), sent)
+
+
+def _sent(page: Page, url: str, host: str) -> tuple[Sent, ...]:
+    """The request of a page, once it is written."""
+    if page.sent_at is None:
+        return ()
+    status = page.opened.status if isinstance(page.opened, Shown) else None
+    wire_bytes = len(page.opened.html) if isinstance(page.opened, Shown) else 0
+    return (Sent(url, host, None, page.sent_at, status, wire_bytes),)
+
+
+def _postponed(standing: Standing, sent: tuple[Sent, ...]) -> Postponed:
+    return Postponed(standing.trouble or "", max(standing.wait or timedelta(0), timedelta(0)), sent)
+
+
+def _answer(opened: Opened, sent: tuple[Sent, ...], now: datetime) -> Answer:
+    latency = now - sent[-1].sent_at if sent else timedelta(0)
+    match opened:
+        case Shown(status=status, headers=headers, url=url, html=html, held=held):
+            return Response(status, headers, html, url, sent, latency, held=held)
+        case NotShown(forbidden=str() as address):
+            return Forbidden(sent[-1].url if sent else "", address, sent)
+        case NotShown(trouble=trouble, detail=detail, line_proved=proved):
+            return NoResponse(trouble, detail, sent, proved)
+        case _:
+            assert_never(opened)

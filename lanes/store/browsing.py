@@ -1,0 +1,175 @@
+"""The browser's rows: what Lanes ask of it, what the sidecar answers, and whether it can be asked at all (DESIGN 7).
+
+Owns both sides' verbs, because the row is their contract.  Refuses to own: Chrome, and what a page means.  Must never break: a page is
+taken once, opened only while its Poll still holds its lease, and a loss is written once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from lanes.core.answer import Trouble
+from lanes.core.pages import LOST, PATIENCE, PLACE, NotShown, Opened, PageAsked, Shown
+from lanes.store.pool import Bell, Database, named_sql
+
+_SQL = named_sql("browsing")
+
+SIDECAR_BELL = "lanes_browser"
+"""Rung when a page is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The browser as a Lane finds it: why it cannot be asked now (None: it can), and how long that lasts where that is known."""
+
+    trouble: str | None
+    wait: timedelta | None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page that was asked for, as it stands.  `taken`: a tab has it.  `overdue`: its time is over.  `sent_at`: when its request was
+    written; None: not yet."""
+
+    taken: bool
+    overdue: bool
+    sent_at: datetime | None
+    opened: Opened | None
+    browser: Standing
+
+
+class AskingStore:
+    """A Lane's side."""
+
+    def __init__(self, database: Database, site: str) -> None:
+        self._database, self._site = database, site
+
+    def ask(self, asked: PageAsked, host_id: int) -> Standing:
+        """Asks for a page, unless the browser cannot be asked now."""
+        with self._database.connection() as connection:
+            row = _SQL.ask_page(
+                connection,
+                token=asked.token,
+                site=asked.site,
+                host_id=host_id,
+                url=asked.url,
+                hosts=list(asked.hosts),
+                landmark=asked.landmark,
+                settles_for=asked.settles_for,
+                media=asked.media,
+            )
+        return Standing(row.trouble, row.wait)
+
+    def look(self, token: UUID) -> Page | None:
+        """How the page stands; None: its row is gone, with the sidecar that had it."""
+        with self._database.connection() as connection:
+            row = _SQL.look_at_page(connection, token=token)
+        if row is None:
+            return None
+        opened: Opened | None = None
+        if row.answered_at is not None:
+            opened = (
+                NotShown(Trouble(row.trouble), row.detail or "", row.forbidden, row.line_proved)
+                if row.trouble is not None
+                else Shown(row.status, row.headers, row.final_url, bytes(row.html), row.held)
+            )
+        return Page(row.taken_at is not None, row.overdue, row.sent_at, opened, Standing(row.stop, row.wait))
+
+    def renew(self, host_id: int, series_id: int | None, token: UUID, lease: timedelta) -> bool:
+        """A Poll whose page still queues holds its host and its Series on; False: its lease is over."""
+        with self._database.connection() as connection:
+            held: bool = _SQL.renew_lease(connection, host_id=host_id, series_id=series_id, token=token, lease=lease)
+            return held
+
+    def withdraw(self, token: UUID) -> None:
+        """The page is not wanted any more, or was read."""
+        with self._database.connection() as connection:
+            _SQL.withdraw_page(connection, token=token)
+
+    def lose(self) -> bool:
+        """The browser is lost; whether that is news."""
+        return _lose(self._database)
+
+    def bell(self) -> Bell:
+        """Rings when a page of this Site was answered."""
+        return self._database.bell(f"lanes_page_{self._site}")
+
+
+class ServingStore:
+    """The sidecar's side."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def begin(self, version: str | None) -> None:
+        """A sidecar starts: what was asked of its predecessor goes, so that whoever asked puts its Poll back."""
+        with self._database.connection() as connection:
+            _SQL.clear_pages(connection)
+        self.beat(awake=False, version=version)
+
+    def beat(self, *, awake: bool, version: str | None) -> None:
+        """The heartbeat; rows that nobody came back for go."""
+        with self._database.connection() as connection:
+            _SQL.beat(connection, awake=awake, version=version)
+            _SQL.sweep_pages(connection)
+
+    def unable(self, trouble: str) -> None:
+        """The sidecar lives and cannot serve: why, in words, with the remedy.  The browser is down until the next heartbeat."""
+        with self._database.connection() as connection:
+            _SQL.unable(connection, trouble=trouble)
+
+    def take(self) -> PageAsked | None:
+        """The page that has waited longest, for an idle tab; None: there is none, or the browser is lost."""
+        with self._database.connection() as connection:
+            row = _SQL.take_page(connection, patience=PATIENCE)
+        if row is None:
+            return None
+        return PageAsked(row.token, row.site, row.url, tuple(row.hosts), row.landmark, row.settles_for, row.media)
+
+    def sending(self, token: UUID) -> timedelta | None:
+        """Called just before the page's request is written: spends its Site's and its host's pace, notes the sent instant, and returns how
+        long to wait first (mostly nothing); None: its Poll is over, open nothing."""
+        with self._database.connection() as connection:
+            wait: timedelta | None = _SQL.send_page(connection, token=token, patience=PLACE)
+            return wait
+
+    def answer(self, token: UUID, opened: Opened) -> None:
+        """What the tab came to.  An answer that came shows that the browser works, whatever was thought of it."""
+        shown = opened if isinstance(opened, Shown) else None
+        failed = opened if isinstance(opened, NotShown) else None
+        with self._database.connection() as connection:
+            _SQL.answer_page(
+                connection,
+                token=token,
+                status=shown and shown.status,
+                headers=None if shown is None else Jsonb(dict(shown.headers)),
+                final_url=shown and shown.url,
+                html=shown and shown.html,
+                held=shown and shown.held,
+                trouble=failed and failed.trouble.value,
+                detail=failed and failed.detail,
+                forbidden=failed and failed.forbidden,
+                line_proved=bool(failed and failed.line_proved),
+            )
+
+    def lose(self, *tokens: UUID) -> bool:
+        """The browser is lost, and with it the pages in hand; whether that is news."""
+        news = _lose(self._database)
+        with self._database.connection() as connection:
+            for token in tokens:
+                _SQL.withdraw_page(connection, token=token)
+        return news
+
+    def bell(self) -> Bell:
+        """Rings when a page is asked for."""
+        return self._database.bell(SIDECAR_BELL)
+
+
+def _lose(database: Database) -> bool:
+    with database.connection() as connection:
+        news: bool = _SQL.lose_browser(connection, wait=LOST)
+        return news

@@ -1,0 +1,69 @@
+-- What a Lane asks of the browser, and what the sidecar answers (rules/8_browser.sql decides).
+
+-- name: ask_page(token, site, host_id, url, hosts, landmark, settles_for, media)^
+-- Asks for a page; why not, where nothing can be asked now, and how long that lasts.
+SELECT a.reason AS trouble, a.until - lanes.now() AS wait
+FROM lanes.ask_page(:token, :site, :host_id, :url, :hosts, :landmark, :settles_for, :media) a;
+
+-- name: look_at_page(token)^
+-- How a page stands, and the browser with it.
+SELECT p.*, coalesce(p.deadline_at < lanes.now(), false) AS overdue, b.reason AS stop, b.until - lanes.now() AS wait
+FROM lanes.browser_pages p CROSS JOIN lanes.browser_trouble(lanes.now()) b
+WHERE p.token = :token;
+
+-- name: renew_lease(host_id, series_id, token, lease)$
+-- Holds host and Series on; whether they were still held.
+SELECT lanes.renew_lease(:host_id, :series_id, :token, :lease);
+
+-- name: withdraw_page(token)!
+-- Nobody waits for it any more.
+DELETE FROM lanes.browser_pages WHERE token = :token;
+
+-- name: clear_pages()!
+-- What was asked of a sidecar that is gone.
+DELETE FROM lanes.browser_pages;
+
+-- name: beat(awake, version)!
+-- The sidecar lives, and can serve.
+INSERT INTO lanes.browser (heartbeat_at, awake, version) VALUES (lanes.now(), :awake, :version)
+ON CONFLICT (only_row) DO UPDATE SET heartbeat_at = EXCLUDED.heartbeat_at, awake = EXCLUDED.awake, version = EXCLUDED.version, trouble = NULL;
+
+-- name: unable(trouble)!
+-- The sidecar lives, and cannot serve.
+INSERT INTO lanes.browser (heartbeat_at, trouble) VALUES ('-infinity', :trouble)
+ON CONFLICT (only_row) DO UPDATE SET heartbeat_at = '-infinity', awake = false, trouble = EXCLUDED.trouble;
+
+-- name: sweep_pages()!
+-- A minute past its time, or an hour after it was asked for, nobody comes back for a page.
+DELETE FROM lanes.browser_pages
+WHERE deadline_at < lanes.now() - interval '1 minute' OR asked_at < lanes.now() - interval '1 hour';
+
+-- name: take_page(patience)^
+-- The page that has waited longest, for an idle tab.
+SELECT * FROM lanes.take_page(:patience);
+
+-- name: send_page(token, patience)$
+-- How long to wait before the page's request is written; null: not at all.
+SELECT lanes.send_page(:token, :patience);
+
+-- name: answer_page(token, status, headers, final_url, html, held, trouble, detail, forbidden, line_proved)!
+-- What a tab came to; and a browser that answers is not lost.
+WITH answered AS (
+    UPDATE lanes.browser_pages SET
+        answered_at = lanes.now(), status = :status, headers = :headers, final_url = :final_url, html = :html, held = :held,
+        trouble = :trouble, detail = :detail, forbidden = :forbidden, line_proved = :line_proved
+    WHERE token = :token RETURNING site
+), back AS (
+    UPDATE lanes.browser SET browser_lost_until = NULL WHERE browser_lost_until <= lanes.now()
+)
+SELECT pg_notify('lanes_page_' || site, '') FROM answered;
+
+-- name: lose_browser(wait)$
+-- Whether that is news.
+SELECT lanes.lose_browser(:wait);
+
+-- name: browser()^
+-- The browser as the owner sees it; no row: no sidecar has ever run.
+SELECT b.awake, b.version, nullif(b.heartbeat_at, '-infinity') AS heartbeat_at, s.reason AS trouble, s.until,
+       (SELECT count(*) FROM lanes.browser_pages) AS pages
+FROM (SELECT) one LEFT JOIN lanes.browser b ON true CROSS JOIN lanes.browser_trouble(lanes.now()) s;

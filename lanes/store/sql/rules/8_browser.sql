@@ -1,0 +1,125 @@
+-- The browser: whether it can be asked, and the rows in which it is (DESIGN 5.6, 7).
+
+-- Why nothing can be asked of the browser at t, and until when; null: it can be asked.  No heartbeat for 30 s: as if there were none.
+CREATE FUNCTION lanes.browser_trouble(t timestamptz) RETURNS lanes.stop LANGUAGE sql STABLE AS $$
+    SELECT CASE
+        WHEN b.browser_lost_until > t THEN ROW('the browser is lost', b.browser_lost_until)::lanes.stop
+        WHEN b.trouble IS NOT NULL THEN ROW('the browser is down: ' || b.trouble, NULL)::lanes.stop
+        WHEN coalesce(b.heartbeat_at < t - interval '30 seconds', true)
+            THEN ROW('the browser is down: its sidecar does not run', NULL)::lanes.stop
+    END
+    FROM (SELECT) one LEFT JOIN lanes.browser b ON true
+$$;
+
+-- The wake gate of a Lane: Chrome stays asleep while fewer than 5 of its Series are due, the oldest has waited under 15 minutes and nothing
+-- is pending.  Null: it is awake, or may wake; and where nothing is due there is nobody to stop.
+CREATE FUNCTION lanes.browser_asleep(p_site text, p_rest interval, t timestamptz) RETURNS lanes.stop LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    v_due     integer;
+    v_oldest  timestamptz;
+    v_pending boolean;
+BEGIN
+    IF EXISTS (SELECT FROM lanes.browser WHERE awake) THEN RETURN NULL; END IF;
+    SELECT count(*), min(greatest(lanes.due_at(s, p_rest), s.added_at)), bool_or(s.turn = 0) INTO v_due, v_oldest, v_pending
+    FROM lanes.series s
+    WHERE s.queue_host_id IN (SELECT id FROM lanes.hosts WHERE site = p_site) AND s.claimable_at <= t
+      AND lanes.due(s, p_rest, t) IS NOT NULL;
+    IF v_due = 0 OR v_due >= 5 OR v_pending OR v_oldest <= t - interval '15 minutes' THEN RETURN NULL; END IF;
+    RETURN ROW('Chrome sleeps: fewer than 5 are due, none for 15 minutes', v_oldest + interval '15 minutes')::lanes.stop;
+END $$;
+
+-- The browser's gate of a Lane; null: it is open, or the Lane needs no browser.
+CREATE FUNCTION lanes.browser_stop(l lanes.lanes, p_rest interval, t timestamptz) RETURNS lanes.stop LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    v_stop lanes.stop;
+BEGIN
+    IF NOT l.browser THEN RETURN NULL; END IF;
+    v_stop := lanes.browser_trouble(t);
+    IF v_stop.reason IS NOT NULL THEN RETURN v_stop; END IF;
+    RETURN lanes.browser_asleep(l.site, p_rest, t);
+END $$;
+
+-- Whether a Poll still has its host in hand.
+CREATE FUNCTION lanes.is_in_hand(p_host bigint, p_token uuid, t timestamptz) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT EXISTS (SELECT FROM lanes.hosts WHERE id = p_host AND busy_token = p_token AND busy_until > t)
+$$;
+
+-- Asks for a page, unless nothing can be asked now: then that is returned.  What an earlier Poll of the Site left behind goes.
+CREATE FUNCTION lanes.ask_page(
+    p_token uuid, p_site text, p_host bigint, p_url text, p_hosts text[], p_landmark text, p_settles_for text, p_media boolean
+) RETURNS lanes.stop LANGUAGE plpgsql AS $$
+DECLARE
+    t      CONSTANT timestamptz := lanes.now();
+    v_stop CONSTANT lanes.stop := lanes.browser_trouble(t);
+BEGIN
+    IF v_stop.reason IS NOT NULL THEN RETURN v_stop; END IF;
+    DELETE FROM lanes.browser_pages WHERE site = p_site;
+    INSERT INTO lanes.browser_pages (token, site, host_id, url, hosts, landmark, settles_for, media, asked_at)
+    VALUES (p_token, p_site, p_host, p_url, p_hosts, p_landmark, p_settles_for, p_media, t);
+    PERFORM pg_notify('lanes_browser', '');
+    RETURN NULL;
+END $$;
+
+-- The page that has waited longest, for an idle tab: none while the browser is lost; after that one alone, the probe, until it is answered.
+CREATE FUNCTION lanes.take_page(p_patience interval) RETURNS SETOF lanes.browser_pages LANGUAGE plpgsql AS $$
+DECLARE
+    t      CONSTANT timestamptz := lanes.now();
+    v_lost CONSTANT timestamptz := (SELECT browser_lost_until FROM lanes.browser);
+BEGIN
+    IF v_lost > t OR (v_lost IS NOT NULL AND EXISTS (
+        SELECT FROM lanes.browser_pages WHERE taken_at IS NOT NULL AND answered_at IS NULL AND deadline_at > t)) THEN RETURN;
+    END IF;
+    RETURN QUERY
+    UPDATE lanes.browser_pages p SET taken_at = t, deadline_at = t + p_patience
+    WHERE p.token = (
+        SELECT q.token FROM lanes.browser_pages q
+        WHERE q.taken_at IS NULL AND lanes.is_in_hand(q.host_id, q.token, t)
+        ORDER BY q.asked_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+    RETURNING p.*;
+END $$;
+
+-- The request of a page is about to be written: its Site's and its host's pace are spent at that instant, which is noted.  How long to
+-- wait first; null: its Poll is over, or would have to wait too long.
+CREATE FUNCTION lanes.send_page(p_token uuid, p_patience interval) RETURNS interval LANGUAGE plpgsql AS $$
+DECLARE
+    t       CONSTANT timestamptz := lanes.now();
+    v_host  CONSTANT bigint := (SELECT host_id FROM lanes.browser_pages WHERE token = p_token);
+    v_place CONSTANT timestamptz := lanes.sent(v_host, NULL, t, p_token, interval '0', p_patience);
+BEGIN
+    UPDATE lanes.browser_pages SET sent_at = v_place WHERE token = p_token AND v_place - t <= p_patience;
+    IF NOT FOUND THEN
+        DELETE FROM lanes.browser_pages WHERE token = p_token;
+        RETURN NULL;
+    END IF;
+    RETURN v_place - t;
+END $$;
+
+-- A Poll whose page still queues keeps its host and its Series; false: it has lost them.
+CREATE FUNCTION lanes.renew_lease(p_host bigint, p_series bigint, p_token uuid, p_lease interval) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    t CONSTANT timestamptz := lanes.now();
+BEGIN
+    UPDATE lanes.hosts SET busy_until = t + p_lease, ready_at = greatest(ready_at, t + p_lease)
+    WHERE id = p_host AND busy_token = p_token AND busy_until > t;
+    IF NOT FOUND THEN RETURN false; END IF;
+    IF p_series IS NULL THEN RETURN true; END IF;
+    UPDATE lanes.series SET lease_until = t + p_lease WHERE id = p_series AND lease_token = p_token AND lease_until > t;
+    RETURN FOUND;
+END $$;
+
+-- The browser is lost, from now on for p_wait: written once, whoever notices.  Whether that is news; the owner is told of the first of a row.
+CREATE FUNCTION lanes.lose_browser(p_wait interval) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    t        CONSTANT timestamptz := lanes.now();
+    v_before timestamptz;
+BEGIN
+    SELECT browser_lost_until INTO v_before FROM lanes.browser FOR NO KEY UPDATE;
+    IF NOT FOUND OR v_before > t THEN RETURN false; END IF;
+    UPDATE lanes.browser SET browser_lost_until = t + p_wait, awake = false;
+    IF v_before IS NULL THEN
+        INSERT INTO lanes.notices (kind, event, body, made_at)
+        VALUES ('browser lost', lanes.event('browser', 0, t), jsonb_build_object('since', t), t)
+        ON CONFLICT ON CONSTRAINT one_per_reader_and_event DO NOTHING;
+    END IF;
+    RETURN true;
+END $$;
