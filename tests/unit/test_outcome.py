@@ -232,6 +232,13 @@ def test_a_503_from_a_second_url_without_retry_after_backs_off_and_is_no_failure
     assert judgement.signal in {Signal.TROUBLED, Signal.TOO_FAST}
 
 
+def test_ten_minutes_after_another_urls_503_are_within_ten_minutes() -> None:
+    claim = a_claim(unavailable=unavailable(OTHER_URL, ANSWERED - timedelta(minutes=10)))
+    assert isinstance(judged(a_response(503), None, claim).meaning, AskedToWait)
+    claim = a_claim(unavailable=unavailable(OTHER_URL, ANSWERED - timedelta(minutes=10) - timedelta.resolution))
+    assert isinstance(judged(a_response(503), None, claim).meaning, Failed)
+
+
 def test_a_503_from_a_second_url_after_ten_minutes_is_a_first_one() -> None:
     judgement = judged(a_response(503), None, a_claim(unavailable=unavailable(OTHER_URL, ELEVEN_MINUTES_AGO)))
     assert isinstance(judgement.meaning, Failed)

@@ -48,6 +48,11 @@ def test_a_validator_that_is_merely_odd_is_kept_verbatim(etag: str) -> None:
     assert kept(a_response(etag=etag)) == Validators(etag, None, URL)
 
 
+def test_a_validator_has_a_thousand_characters_at_most() -> None:
+    assert LONGEST_VALIDATOR == 1_024
+    assert kept(a_response(etag="x" * (LONGEST_VALIDATOR + 1))) is None
+
+
 def test_the_same_bytes_bring_their_new_validators() -> None:
     response = a_response(etag='"b"', last_modified="today")
     claim = a_claim(body_hash=body_hash(response.body), validators=Validators('"a"', None, URL))

@@ -134,6 +134,10 @@ def test_a_dead_host_is_probed_hourly() -> None:
     assert timedelta(hours=1) == pace.DEAD_PROBE
 
 
+def test_an_address_moves_by_half_a_second_a_late_request_moves_it_again_and_waits_five_seconds_for_it() -> None:
+    assert [pace.ADDRESS_PACE, pace.SENT_LATE, pace.LATE_WAIT] == [seconds(0.5), seconds(0.1), seconds(5)]
+
+
 # What is remembered of a refusal
 
 
