@@ -24,6 +24,7 @@ BEFORE: Final[dict[str, dict[str, str]]] = {
         "oneshot": "oneshot|one shot",
         "notice": "notice|hiatus|announcement|announcements|delay|delayed|postponed|author's note|authors note",
         "final": "final|last",
+        "no.": "no|nr",
     },
     "Spanish, Portuguese": {
         "chapter": "capítulo|capítulos|cap|caps",
@@ -166,7 +167,8 @@ BEFORE: Final[dict[str, dict[str, str]]] = {
         "finale": "최종화|마지막화",
     },
 }
-"""Words with their number, if any, after them."""
+"""Words with their number, if any, after them.  The keys are labels of SITES 14, and: season counts around chapters and is nothing alone;
+final makes the word beside it a Chapter without a number; finale is one; no. is a hash when a full stop and a number follow."""
 
 AFTER: Final[dict[str, dict[str, str]]] = {
     "Japanese, Chinese": {"chapter": "章", "episode": "話|话|回|集", "volume": "巻|卷", "season": "期|季"},
@@ -189,19 +191,17 @@ LETTERS: Final = {"v": "volume", "b": "volume", "t": "volume", "s": "season", "c
 NTH: Final = "第제"
 """What makes the number after it a place in a row."""
 
-UNITS: Final = dict(
-    zip(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split(),
-        range(20),
-        strict=True,
-    )
-)
+ONES: Final = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9}
+TEENS: Final = {
+    "zero": 0, "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16,
+    "seventeen": 17, "eighteen": 18, "nineteen": 19,
+}  # fmt: skip
+TENS: Final = {
+    "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
+}  # fmt: skip
 """English only: in other languages they are words of ours (Spanish "once", German "elf")."""
 
-TENS: Final = dict(
-    zip("twenty thirty forty fifty sixty seventy eighty ninety".split(), range(20, 100, 10), strict=True)
-)
-HAN_DIGITS: Final = {"〇": 0, **dict(zip("零一二三四五六七八九", range(10), strict=True)), "两": 2, "兩": 2}
+HAN_DIGITS: Final = {"\u3007": 0, **dict(zip("零一二三四五六七八九", range(10), strict=True)), "两": 2, "兩": 2}
 HAN_PLACES: Final = {"十": 10, "百": 100, "千": 1000}
 
 
