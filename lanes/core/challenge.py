@@ -27,11 +27,15 @@ _LOG_IN: Final = frozenset({"login", "log-in", "signin", "sign-in", "wp-login.ph
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """A kind of page: its title (lower-case) and a mark of its text must both be there."""
+    """A kind of page: its title (lower-case) and a mark of its text must both be there, or `path` in the URL it was shown at.
+
+    `clears`: in a browser that merely waits it makes room for the page by itself, mostly."""
 
     what: str
     title: re.Pattern[str]
     mark: re.Pattern[str]
+    clears: bool = False
+    path: str | None = None
 
 
 _PAGES: Final = (
@@ -39,12 +43,25 @@ _PAGES: Final = (
         "a Cloudflare challenge",
         re.compile("just a moment"),
         re.compile(r"_cf_chl_opt|/cdn-cgi/challenge-platform/(?!scripts/jsd/)"),
+        clears=True,
     ),
     Sign("a Cloudflare block", re.compile("attention required!.*cloudflare"), re.compile("")),
+    Sign(
+        "a DDoS-Guard captcha",
+        re.compile("ddos-guard$"),
+        re.compile(r"/\.well-known/ddos-guard/ddg-captcha-page/|h-captcha", re.IGNORECASE),
+    ),
     Sign(
         "a DDoS-Guard challenge",
         re.compile("ddos-guard$"),
         re.compile(r"/\.well-known/ddos-guard/|link-ddg", re.IGNORECASE),
+        clears=True,
+    ),
+    Sign(
+        "a security check",
+        re.compile("security check$"),
+        re.compile(r"<meta(?=[^>]*name=[\"']?robots)[^>]*noindex", re.IGNORECASE),
+        path="/@waf/",
     ),
     Sign("a block page", re.compile("blocked$"), re.compile("blocked by network security")),
 )
@@ -58,14 +75,26 @@ def by_header(headers: Mapping[str, str]) -> str | None:
     return None
 
 
-def by_page(body: bytes, content_type: str | None) -> str | None:
-    """What the landmarks of a page say that it is, in words, or None.  Only for a body that no reader recognised."""
+def by_page(body: bytes, content_type: str | None, url: str = "") -> str | None:
+    """What the landmarks of a page, and the URL it was shown at, say that it is, in words, or None.  Only for a body that no reader
+    recognised."""
+    sign = sign_of(body, content_type, url)
+    return None if sign is None else sign.what
+
+
+def sign_of(body: bytes, content_type: str | None, url: str = "") -> Sign | None:
+    """The same, with what else is known of such pages."""
     if not _is_page(body, content_type):
         return None
     page = body[:LOOKED_AT].decode("utf-8", "replace")
     found = _TITLE.search(page)
     title = " ".join(found[1].lower().split()) if found else ""
-    return next((sign.what for sign in _PAGES if sign.title.match(title) and sign.mark.search(page)), None)
+    parts = split(url)
+    path = parts.target.partition("?")[0] if parts else ""
+    for sign in _PAGES:
+        if (sign.path and sign.path in path) or (sign.title.match(title) and sign.mark.search(page)):
+            return sign
+    return None
 
 
 def wants_log_in(body: bytes, content_type: str | None, asked: str, answered: str) -> bool:

@@ -39,6 +39,9 @@ DDOS_GUARD_CAPTCHA = page(
     "<p>somebody has to look</p>",
     '<link rel="stylesheet" href="/.well-known/ddos-guard/ddg-captcha-page/index.css">',
 )
+SECURITY_CHECK = page(
+    "Security check", "<h1>Verify that you are human</h1>", '<meta name="robots" content="noindex, nofollow">'
+)
 BLOCKED = page("Blocked", "<main><p>This was blocked by network security. Sorry.</p></main>")
 
 CONTENT = page(
@@ -58,6 +61,7 @@ REFUSING = {
     "block": CLOUDFLARE_BLOCK,
     "guard": DDOS_GUARD,
     "guard's captcha": DDOS_GUARD_CAPTCHA,
+    "security check": SECURITY_CHECK,
     "blocked": BLOCKED,
 }
 ORDINARY = {"content": CONTENT, "log-in": LOG_IN, "maintenance": MAINTENANCE}
@@ -113,6 +117,10 @@ def test_an_ordinary_page_leaves_a_status_its_meaning(body: bytes) -> None:
         page("Blocked drains", "Request blocked by network security"),
         page("Chapter 9", "Attention Required! | Cloudflare"),
         page("Attention required!"),
+        page("Security check", "Verify that you are human"),
+        page("Security check", "noindex", '<meta name="robots" content="index">'),
+        page("Chapter 5: Security check", "", '<meta name="robots" content="noindex">'),
+        page("Security checks explained", "", '<meta name="robots" content="noindex">'),
         b"<!doctype html><h1>Just a moment...</h1><script>_cf_chl_opt</script>",
     ],
 )
@@ -130,6 +138,8 @@ def test_a_title_without_its_mark_or_a_mark_without_its_title_proves_nothing(bod
         page("DDoS-Guard", "/.WELL-KNOWN/ddos-guard/"),
         page("DDoS-Guard", '<a id="link-ddg">'),
         page("Attention Required! | Cloudflare"),
+        page("Security check", "", '<meta name="robots" content="noindex">'),
+        page("Security check", "", "<META content='noindex' name=robots>"),
     ],
 )
 def test_a_title_with_one_of_its_marks_is_enough(body: bytes) -> None:
@@ -142,9 +152,22 @@ def test_what_refused_us_is_said_in_words() -> None:
         "challenge": "a Cloudflare challenge",
         "block": "a Cloudflare block",
         "guard": "a DDoS-Guard challenge",
-        "guard's captcha": "a DDoS-Guard challenge",
+        "guard's captcha": "a DDoS-Guard captcha",
+        "security check": "a security check",
         "blocked": "a block page",
     }
+
+
+def test_of_what_refuses_us_only_challenges_that_need_no_hand_clear_by_themselves() -> None:
+    signs = {name: challenge.sign_of(body, HTML) for name, body in REFUSING.items()}
+    assert {name for name, sign in signs.items() if sign is not None and sign.clears} == {"challenge", "guard"}
+
+
+def test_a_page_that_was_shown_at_the_path_of_a_check_is_one_whatever_it_says() -> None:
+    at = "https://host.test/@waf/challenge?return=%2Ftitle%2F1"
+    assert challenge.by_page(MAINTENANCE, HTML, at) == "a security check"
+    for elsewhere in ("https://host.test/title/1?from=/@waf/", "https://host.test/waf/", ""):
+        assert challenge.by_page(MAINTENANCE, HTML, elsewhere) is None
 
 
 def test_only_the_beginning_of_a_page_is_looked_at() -> None:
