@@ -86,6 +86,7 @@ def test_an_answer_just_within_half_as_slow_again_is_healthy() -> None:
 
 def test_a_slow_answer_under_a_quarter_second_is_noise() -> None:
     assert after(HostPace(seconds(10), seconds(0.1)), Signal.HEALTHY, seconds(0.25)).pace == seconds(9)
+    assert after(HostPace(seconds(10), seconds(0.1)), Signal.HEALTHY, seconds(0.251)).pace == seconds(13)
 
 
 def test_a_first_answer_has_nothing_to_be_slower_than() -> None:
@@ -135,7 +136,7 @@ def test_a_dead_host_is_probed_hourly() -> None:
 
 
 def test_an_address_moves_by_half_a_second_a_late_request_moves_it_again_and_waits_five_seconds_for_it() -> None:
-    assert [pace.ADDRESS_PACE, pace.SENT_LATE, pace.LATE_WAIT] == [seconds(0.5), seconds(0.1), seconds(5)]
+    assert [seconds(0.5), seconds(0.1), seconds(5)] == [pace.ADDRESS_PACE, pace.SENT_LATE, pace.LATE_WAIT]
 
 
 # What is remembered of a refusal
@@ -238,6 +239,7 @@ def test_the_gap_shrinks_so_that_each_series_gets_its_rest_but_not_below_a_secon
     found = effective_gap(seconds(10), timedelta(hours=1), eligible)
     assert found.gap == near(seconds(gap))
     assert found.floored is floored
+    assert (found == EffectiveGap(found.gap)) is not floored
 
 
 def test_a_gap_shorter_than_the_floor_is_not_taken_at_its_word() -> None:
