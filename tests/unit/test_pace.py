@@ -178,6 +178,12 @@ def test_a_second_refusal_counts_while_the_first_is_remembered_and_starts_anew_o
     assert refused_at(host, seconds(1), forgotten) == RefusedPace(seconds(1), forgotten, 1)
 
 
+def test_what_is_remembered_no_longer_stands_once_it_is_down_at_the_floor() -> None:
+    host = HostPace(refused=RefusedPace(seconds(0.8), NOW))
+    assert refused_at(host, seconds(1), NOW) == RefusedPace(seconds(1), NOW, 1)
+    assert after(host, Signal.HEALTHY, None).refused is None
+
+
 def test_a_refusal_at_a_shorter_interval_lowers_nothing() -> None:
     host = HostPace(refused=RefusedPace(seconds(60), NOW))
     again = refused_at(host, seconds(2), NOW)
