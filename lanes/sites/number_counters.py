@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from lanes.sites.number_tokens import AHEAD, SPELT_WORDS, Token, han, roman, spelt, value
+from lanes.sites.number_tokens import AHEAD, BRACKETS, SPELT_WORDS, Token, han, roman, spelt, value
 from lanes.sites.number_words import LETTERS, MEANING, MEANING_AFTER
 
 MAIN: Final = frozenset({"chapter", "episode"})
@@ -19,6 +19,9 @@ OUTER: Final = frozenset({"volume", "season"})
 """What counts around it.  A season alone is nothing, a volume alone may be a whole volume."""
 
 LABELS: Final = frozenset({"prologue", "epilogue", "interlude", "side", "extra", "special", "oneshot", "notice"})
+
+OPENING: Final = frozenset({"", "[]", ":", "-", "|", ".", "~", "\u00b7", *BRACKETS})
+"""Marks after which a title starts anew."""
 
 TAG: Final = Token("mark", "[]", -2, -2)
 """What is left of a tag in brackets."""
@@ -32,8 +35,8 @@ Line = list[Token]
 class Counter(NamedTuple):
     """A counter, label or hash, and its number if it has one.  It takes the tokens from `first` to before `after`.
 
-    `kind` as of a token; `last`: "the final", a Chapter without a number; `letter`: it is one letter.  `opens`: before it is a mark,
-    another counter, or nothing.
+    `kind` as of a token; `last`: "the final", a Chapter without a number; `letter`: it is one letter.  `opens`: nothing stands
+    before it but what ends with a mark of OPENING or another counter.
     """
 
     kind: str
@@ -125,8 +128,12 @@ def _after_number(line: Line, place: int, opens: bool) -> Counter | None:
 
 def _letter(line: Line, place: int, opens: bool) -> Counter | None:
     """ "S2", "c21.5"."""
-    token, number = line[place], line[place + 1]
-    if number.kind != "number" or number.start != token.end or not (kind := LETTERS.get(token.text.lower())):
+    token, number, before, after = line[place], line[place + 1], line[place - 1], line[place + 2]
+    kind = LETTERS.get(token.text.lower())
+    if kind is None or number.kind != "number" or number.start != token.end:
+        return None
+    touched = before if kind in OUTER else after  # else they are part of a code: "9b29c63e05"
+    if touched.kind in ("number", "word") and (touched.end == token.start or touched.start == number.end):
         return None
     return Counter(kind, value(number.text), place, place + 2, letter=True, opens=opens)
 
@@ -162,8 +169,9 @@ def _label(line: Line, place: int, opens: bool) -> Counter | None:
 
 
 def _hash(line: Line, place: int, opens: bool) -> Counter | None:
-    """ "#45", "No. 45"."""
-    if line[place].kind == "no." and line[place + 1].text != ".":
+    """ "#45", "No. 45"; not "PKCS#1"."""
+    before = line[place - 1]
+    if (line[place].kind == "no." and line[place + 1].text != ".") or before.end == line[place].start:
         return None
     number, after = _number(line, place)
     return Counter("hash", number, place, after, opens=opens) if number else None
@@ -186,16 +194,16 @@ _COUNTERS: Final[dict[str, Callable[[Line, int, bool], Counter | None]]] = {
 def counters(line: Line) -> list[Counter]:
     """The counters of a title, from left to right."""
     out: list[Counter] = []
-    place, last, before = 0, len(line) - len(AHEAD), "mark"
+    place, last, opens = 0, len(line) - len(AHEAD), True
     while place < last:
-        kind = line[place].kind
-        read = _COUNTERS.get(kind)
-        found = read(line, place, before == "mark" or before in MAIN) if read else None
+        token = line[place]
+        read = _COUNTERS.get(token.kind)
+        found = read(line, place, opens) if read else None
         if found:
             out.append(found)
-            place, before = found.after, "mark" if found.number else line[found.after - 1].kind
+            opens, place = found.number is not None or found.kind in MAIN, found.after
         else:
-            place, before = place + 1, kind
+            opens, place = token.text in OPENING and token.kind == "mark", place + 1
     return out
 
 

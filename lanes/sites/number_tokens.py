@@ -26,7 +26,10 @@ _HAN = "".join((*HAN_DIGITS, *HAN_PLACES))
 CLOSING: Final = ")]}\u3009\u300b\u300d\u300f\u3011\u3015"
 """Ends of brackets."""
 
-_OPENING = "([{\u3008\u300a\u300c\u300e\u3010\u3014"
+_OPENED = "([{\u3008\u300a\u300c\u300e\u3010\u3014"
+
+
+BRACKETS: Final = _OPENED + CLOSING
 
 
 def _token(letter: str, unspaced: str = "") -> re.Pattern[str]:
@@ -35,7 +38,7 @@ def _token(letter: str, unspaced: str = "") -> re.Pattern[str]:
         r"[\s_]*(?:"
         r"(?P<number>[0-9]+(?:[.,:/~-][0-9]+)*)"
         rf"|{unspaced}(?P<word>{letter}+(?:'{letter}+)*)"
-        rf"|(?P<hash>[#№])|(?P<open>[{re.escape(_OPENING)}])|(?P<close>[{re.escape(CLOSING)}])"
+        rf"|(?P<hash>[#№])|(?P<open>[{re.escape(_OPENED)}])|(?P<close>[{re.escape(CLOSING)}])"
         rf"|(?P<mark>(?<!{letter})-|-(?!\w)|[^\w\s-]))"
     )
 

@@ -34,11 +34,14 @@ NOTHING: Final = Numbered()
 _OWN: Final = frozenset({"side", "extra", "special"})
 """Labels with a sequence of their own: off the main line even where the word chapter follows."""
 
-_PLAIN_WORDS: Final = frozenset({"extra", "special"})
+_PLAIN_WORDS: Final = frozenset({"extra", "special", "oneshot"})
 """Labels whose words mean much else ("special delivery"): they count only where they stand alone."""
 
 _YEARS: Final = range(1900, 2100)
 """A bare number among these is a year."""
+
+_FEW: Final = 4
+"""Words before a hash or a notice ("Weekly Thread #12", "Season 2 Announcement"): after more they are part of a sentence."""
 
 _PASSED: Final = frozenset({"[]", *CLOSING, *"-:,|."})
 """Marks that may stand before a leading number; not "$"."""
@@ -57,7 +60,7 @@ def _main(line: Line, counter: Counter, volume: str | None, best: Numbered) -> N
 
 def _notice(line: Line, counter: Counter, best: Numbered, touching: bool) -> Numbered:
     """ "Season 2 Announcement"; "Chapter 12 delayed", but not "Chapter 12: The Announcement"."""
-    heard = counter.closes(line) if best is NOTHING else touching
+    heard = counter.first <= _FEW and counter.closes(line) if best is NOTHING else touching
     return Numbered(label="notice") if heard else best
 
 
@@ -126,7 +129,11 @@ def _uncounted(line: Line, found: list[Counter]) -> Numbered:
     if headed.number:
         return replace(headed, volume=headed.volume or volume)
     for counter in found:
-        if counter.kind == "hash" and counter.number and (counter.first == start or counter.closes(line)):
+        if (
+            counter.kind == "hash"
+            and counter.number
+            and (counter.first == start or (counter.first <= _FEW and counter.closes(line)))
+        ):
             return Numbered(volume, counter.number, "chapter")
     if outer and outer.kind == "volume" and outer.closes(line) and not outer.letter:
         return Numbered(outer.number, None, "volume")
