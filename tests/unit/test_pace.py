@@ -115,6 +115,8 @@ def test_backoffs_in_a_row_at_the_ceiling_are_counted_and_a_healthy_answer_ends_
 
 def test_a_backoff_below_the_ceiling_is_not_counted() -> None:
     assert after(HostPace(seconds(10)), Signal.TROUBLED, None).backoffs == 0
+    assert after(HostPace(seconds(149.9)), Signal.TROUBLED, None).backoffs == 0
+    assert after(HostPace(seconds(150)), Signal.TROUBLED, None) == HostPace(HOST_CEILING, backoffs=1)
 
 
 # Three backoffs in a row at the ceiling
@@ -246,6 +248,11 @@ def test_the_gap_shrinks_so_that_each_series_gets_its_rest_but_not_below_a_secon
     assert found.gap == near(seconds(gap))
     assert found.floored is floored
     assert (found == EffectiveGap(found.gap)) is not floored
+
+
+@pytest.mark.parametrize("eligible", [0, 1])
+def test_a_site_of_one_series_has_all_of_its_rest_for_it(eligible: int) -> None:
+    assert effective_gap(timedelta(hours=1), timedelta(hours=1), eligible) == EffectiveGap(timedelta(hours=1))
 
 
 def test_a_gap_shorter_than_the_floor_is_not_taken_at_its_word() -> None:
