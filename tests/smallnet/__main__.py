@@ -17,6 +17,8 @@ from . import bench, demo
 from .control import open_control, summary
 from .feeds import write_opml
 from .net import Smallnet
+from .standins import write_sites
+from .steps import Step, ok
 
 
 def main() -> None:
@@ -33,7 +35,10 @@ def main() -> None:
             stop.wait()
         elif asked.scenario == "demo":
             town = demo.build(net)
-            open_control(net)
+            if asked.sites is not None:
+                demo.add_stand_ins(town, net)
+                write_sites(asked.sites, {site: each.origin for site, each in town.stand_ins.items()})
+            open_control(net, {"refuse": lambda said: _refuse(town, said)})
             _ready(asked, net, town.outlines)
             _publish_until(stop, net, town, asked)
         else:
@@ -49,6 +54,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--port", type=int, default=0, help="the common port (default: a free one)")
     parser.add_argument("--record", type=Path, help="write every request here, as JSON lines")
     parser.add_argument("--opml", type=Path, help="write the feeds of the scenario here")
+    parser.add_argument("--sites", type=Path, help="demo: write the Sites whose stand-ins it has here, for PYTHONPATH")
     parser.add_argument("--every", type=float, default=3.0, help="demo: seconds between new Chapters")
     parser.add_argument("--hosts", type=int, default=500, help="bench: hosts, each on its own address")
     parser.add_argument("--feeds", type=int, default=10, help="bench: feeds of each host")
@@ -60,6 +66,11 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--verbose", action="store_true", help="a sentence for every event, and the summary at the end")
     return parser.parse_args()
+
+
+def _refuse(town: demo.Demo, said: dict[str, str]) -> Step:
+    town.stand_ins[said["site"]].refuses = said["value"] == "yes"
+    return ok("done", "text/plain")
 
 
 def _ready(asked: argparse.Namespace, net: Smallnet, outlines: list[tuple[str, str]]) -> None:

@@ -5,6 +5,7 @@ Owns the few verbs.  Refuses to own: what they act on.  Must never break: an unk
   /-/publish?url=URL&title=TITLE    a new item in the feed at URL
   /-/record                         the record so far, as JSON lines (visits under way have no end)
   /-/summary?minimum=SECONDS        counts by status, spacing offences and overlaps of hosts, as JSON
+  /-/refuse?site=webtoons&value=yes demo: that stand-in answers with challenges from now on (value=no: no more)
   /-/share?value=0.1                bench: the share of requests that find a new item from now on
 """
 

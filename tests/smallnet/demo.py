@@ -1,4 +1,4 @@
-"""The demo: a few serials that come out fast, and every kind of difficult neighbour.
+"""The demo: a few serials that come out fast, every kind of difficult neighbour, and stand-ins of the Sites with Lanes of their own.
 
 Owns what `make demo` polls.  Refuses to own: polling it.  Must never break: it needs no network beyond loopback.
 """
@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import cycle
 
+from . import standins
 from .feeds import Feed, Kind, Post, Request
 from .hosts import Host
 from .net import Smallnet
+from .standins import StandIn, Title
 from .steps import AS_USUAL, Step, redirect, status
 
 SERIALS = (
@@ -64,11 +66,14 @@ class Demo:
     outlines: list[tuple[str, str]] = field(default_factory=list)
     feeds: list[Feed] = field(default_factory=list)
     asks_to_wait: AsksToWait = field(default_factory=AsksToWait)
-    _turn: Iterator[Feed] = field(default_factory=lambda: iter(()))
+    stand_ins: dict[str, StandIn] = field(default_factory=dict)
+    _turn: Iterator[Feed | Title] = field(default_factory=lambda: iter(()))
 
     def publish(self) -> str:
-        """The next Chapter of the feed whose turn it is, told in a sentence."""
+        """The next Chapter of the feed or the title whose turn it is, told in a sentence."""
         feed = next(self._turn)
+        if isinstance(feed, Title):
+            return f"{feed.name} published Chapter {feed.publish().number}."
         post = feed.publish(Post(f"Chapter {feed.version + 1}", text="It was a fine day for it.", at=datetime.now(UTC)))
         return f"{feed.title} published {post.title}."
 
@@ -97,6 +102,14 @@ def build(net: Smallnet) -> Demo:
     demo.outlines.append(("Nobody Home (dead: refuses connections)", f"http://127.1.0.25:{net.port}/feed"))
     demo._turn = cycle(demo.feeds)
     return demo
+
+
+def add_stand_ins(demo: Demo, net: Smallnet) -> None:
+    """The Sites with Lanes of their own come to it, at 127.1.20.1 and on."""
+    demo.stand_ins = standins.build(net)
+    titles = [title for stand_in in demo.stand_ins.values() for title in stand_in.titles]
+    demo.outlines += [(title.name, title.pasted) for title in titles]
+    demo._turn = cycle([*demo.feeds, *titles])
 
 
 def _serial(demo: Demo, host: Host, path: str, title: str, kind: Kind) -> None:

@@ -93,3 +93,20 @@ def test_the_share_of_a_bench_outside_can_be_moved_between_rounds(tmp_path: Path
         world.ask("share", value=1)
         assert ask(url, If_None_Match=tag)[0] == 200
         assert len(world.summary(60)["offences"]) == 2
+
+
+def test_the_stand_ins_answer_in_their_sites_shapes_and_refuse_when_told(net: Smallnet) -> None:
+    town = demo.build(net)
+    demo.add_stand_ins(town, net)
+    for site, start in (
+        ("mangadex", b'{"result": "ok"'),
+        ("royalroad", b"\xef\xbb\xbf<?xml"),
+        ("webtoons", b"<?xml"),
+        ("kagane", b'{"series_id"'),
+        ("comix", b"<!doctype html>"),
+    ):
+        stand_in = town.stand_ins[site]
+        url = stand_in.host.url(f"/a/path?of={stand_in.titles[0].key}")
+        assert ask(url)[1].startswith(start), site
+        stand_in.refuses = True
+        assert ask(url)[0] == 403
