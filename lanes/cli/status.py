@@ -10,7 +10,7 @@ from lanes.cli.door import open_store
 from lanes.cli.parser import DONE
 from lanes.cli.telling import incident_row, place_of
 from lanes.cli.words import clean, counted, duration, exactly, print_json, print_table, relative, size, until
-from lanes.sites import SITES
+from lanes.sites import sites
 from lanes.store.asking import Incident, LaneState, LineDown, Totals
 
 SILENT = timedelta(minutes=3)  # a Lane says once a minute that it lives
@@ -20,12 +20,12 @@ MOST_OPEN = 20  # open incidents in words; --json has all
 def status(asked: Namespace) -> int:
     """A row for each Lane, what is wrong, and the totals."""
     with open_store() as store:
-        lanes = [store.asking.lane(site.name) for site in SITES]
+        lanes = [store.asking.lane(site.name) for site in sites()]
         down, troubles = store.asking.lines_down(), store.asking.incidents(None, only_open=True)
         totals = store.asking.totals()
         polling = store.settings.poll_enabled
     if asked.json:
-        rows = [{"state": _state(lane, totals.now, polling=polling), **_flat(lane)} for lane in lanes]
+        rows = [{"state": state_of(lane, totals.now, polling=polling), **_flat(lane)} for lane in lanes]
         polling = polling and not any(lane.switched_off for lane in lanes)
         print_json(
             {
@@ -64,7 +64,7 @@ def _table(lanes: Sequence[LaneState], now: datetime, *, polling: bool) -> None:
                 lane.in_hand,
                 lane.hosts.known,
                 relative(lane.polled_at, now),
-                _state(lane, now, polling=polling),
+                state_of(lane, now, polling=polling),
             )
             for lane in lanes
         ),
@@ -77,7 +77,8 @@ def _gap(lane: LaneState) -> str:
     return exactly(gap) if lane.owner_gap is None else f"{exactly(gap)} (your word: {exactly(lane.owner_gap)})"
 
 
-def _state(lane: LaneState, now: datetime, *, polling: bool) -> str:
+def state_of(lane: LaneState, now: datetime, *, polling: bool) -> str:
+    """How a Lane is, in words."""
     if not polling:
         return "polling is switched off in this environment"
     if lane.switched_off and not lane_is_silent(lane, now):
