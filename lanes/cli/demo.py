@@ -1,12 +1,11 @@
 """demo: the whole set of processes against a small internet on loopback, in a directory that is thrown away afterwards.
 
-Owns starting, showing and stopping that.  Refuses to own: the little internet (tests/smallnet).  Must never break: it touches neither
-the owner's database nor any network but loopback, and leaves no process behind.
+Owns starting and stopping that.  Refuses to own: the little internet (tests/smallnet) and what happens there (`demo_story`).  Must never
+break: it touches neither the owner's database nor any network but loopback, and leaves no process behind.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import shutil
@@ -18,21 +17,18 @@ import time
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import lanes
+from lanes.cli.demo_story import Stage, play
 from lanes.cli.door import Store, open_store
 from lanes.cli.importing import follow_file
 from lanes.cli.parser import DONE
-from lanes.cli.words import clean, counted, until
+from lanes.cli.words import counted
 from lanes.errors import DatabaseAway, LanesError
-from lanes.store.asking import ChapterFound, Listed
 
-EVERY = 1.0  # seconds between two Check nows: left alone, the liveliest feed is looked at once a minute
 DEADLINE = 90.0  # seconds for the database to be made and migrated
-TROUBLES_EVERY = 15  # of those, until it is told again who waits or fails
-SHOWN = 200  # newest Chapters that are looked through at a time
 NETWORKS = "127.1.0.0/16"
 PORT = "19600"  # metrics, beside those of an installation that runs already
 
@@ -52,15 +48,15 @@ def run(_: Namespace) -> int:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lanes-demo-", ignore_cleanup_errors=True)))
         place.chmod(0o755)  # root's Postgres runs as somebody else, who must reach it
         _set_environment(place)
-        port = stack.enter_context(_internet(checkout, place))
-        print(f"A small internet publishes on {NETWORKS}, port {port}. Logs: {place}/var/log")
+        internet = stack.enter_context(_internet(checkout, place))
+        print(f"A small internet publishes on {NETWORKS}, port {internet['port']}. Logs: {place}/var/log")
         stack.enter_context(_processes(checkout, place))
         with _ready_store() as store:
             print(f"{counted(follow_file(store, place / 'demo.opml'), 'Series')} followed. Ctrl-C ends the demo.")
-            print("Every second one of them gets a Check now: left alone, each is looked at once a minute or less.")
+            print("Each gets a Check now again and again: left alone it is looked at once a minute, or once an hour.")
             print("Look into it from a second terminal:\n")
             print(f"  LANES_DATABASE_URL='{store.settings.database_url}' {_bin()}/lanes status\n", flush=True)
-            _watch(store)
+            play(Stage(store, internet["control"], checkout))
     print("\nThe demo is over; nothing of it is left.")
     return DONE
 
@@ -77,17 +73,21 @@ def _set_environment(place: Path) -> None:
         "LANES_CONTACT": "demo@localhost",
         "LANES_ALLOW_NETWORKS": NETWORKS,
         "LANES_METRICS_PORT": PORT,
+        # The stand-ins take the places of the Sites with a Lane of their own, as an owner's own Sites would.
+        "PYTHONPATH": os.pathsep.join([str(place / "sites"), *filter(None, [os.environ.get("PYTHONPATH")])]),
     }
+    sys.path.insert(0, str(place / "sites"))
 
 
 @contextmanager
-def _internet(checkout: Path, place: Path) -> Iterator[int]:
-    command = [sys.executable, "-m", "tests.smallnet", "demo", "--opml", str(place / "demo.opml")]
+def _internet(checkout: Path, place: Path) -> Iterator[dict[str, Any]]:
+    world = ["demo", "--opml", str(place / "demo.opml"), "--sites", str(place / "sites")]
+    command = [sys.executable, "-m", "tests.smallnet", *world]
     with _running(command, checkout, stdout=subprocess.PIPE) as internet:
         ready = internet.stdout.readline() if internet.stdout else b""
         if not ready:
             raise NoDemo("The small internet did not start; its words are above.")
-        yield json.loads(ready)["port"]
+        yield json.loads(ready)
 
 
 @contextmanager
@@ -139,44 +139,3 @@ def _answers() -> bool:
             return True
     except DatabaseAway:  # NotReady is one
         return False
-
-
-def _watch(store: Store) -> None:
-    """Presses Check now on one Series after another, and tells what is found, until interrupted."""
-    told: set[tuple[str, str]] = set()
-    for number, key in enumerate(itertools.cycle(each.key for each in store.asking.series()), 1):
-        store.following.check_now(key)
-        _tell(store.asking.chapters(None, SHOWN), told)
-        if number % TROUBLES_EVERY == 0:
-            _tell_troubles(store.asking.series())
-        time.sleep(EVERY)
-
-
-def _tell_troubles(series: tuple[Listed, ...]) -> None:
-    """Why the Series that wait or fail are not polled, as `lanes why` says it."""
-    for each in series:
-        if each.why.held or each.standing.failures:
-            print(
-                f"{_clock()}  {each.key}: {clean(each.why.reason)}{until(each.why.until, each.standing.now)}",
-                flush=True,
-            )
-
-
-def _clock() -> str:
-    return datetime.now().astimezone().strftime("%H:%M:%S")
-
-
-def _tell(found: tuple[ChapterFound, ...], told: set[tuple[str, str]]) -> None:
-    first_sights: dict[str, int] = {}
-    now = _clock()
-    for each in reversed(found):
-        if (each.key, each.title) in told:
-            continue
-        told.add((each.key, each.title))
-        series = clean(each.series or each.key)
-        if each.announced:
-            print(f"{now}  {series}: {clean(each.title)}", flush=True)
-        else:
-            first_sights[series] = first_sights.get(series, 0) + 1
-    for series, count in first_sights.items():
-        print(f"{now}  {series}: {counted(count, 'Chapter')} at first sight", flush=True)
