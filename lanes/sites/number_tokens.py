@@ -27,8 +27,6 @@ CLOSING: Final = ")]}\u3009\u300b\u300d\u300f\u3011\u3015"
 """Ends of brackets."""
 
 _OPENED = "([{\u3008\u300a\u300c\u300e\u3010\u3014"
-
-
 BRACKETS: Final = _OPENED + CLOSING
 
 
@@ -86,9 +84,7 @@ def _plain_letter(letter: str) -> str:
     digit = unicodedata.decimal(letter, None)
     if digit is not None:
         return str(digit)
-    if (
-        "\uff01" <= letter <= "\uff5e" or "\u2160" <= letter <= "\u217f"
-    ):  # full-width forms; roman numerals as one character
+    if "\uff01" <= letter <= "\uff5e" or "\u2160" <= letter <= "\u217f":  # full-width; roman numerals of one character
         return unicodedata.normalize("NFKC", letter)
     if unicodedata.category(letter) == "Pd" or letter == "\u2212":
         return "-"

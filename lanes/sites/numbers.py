@@ -129,11 +129,8 @@ def _uncounted(line: Line, found: list[Counter]) -> Numbered:
     if headed.number:
         return replace(headed, volume=headed.volume or volume)
     for counter in found:
-        if (
-            counter.kind == "hash"
-            and counter.number
-            and (counter.first == start or (counter.first <= _FEW and counter.closes(line)))
-        ):
+        placed = counter.first == start or (counter.first <= _FEW and counter.closes(line))
+        if counter.kind == "hash" and placed:
             return Numbered(volume, counter.number, "chapter")
     if outer and outer.kind == "volume" and outer.closes(line) and not outer.letter:
         return Numbered(outer.number, None, "volume")
@@ -179,6 +176,8 @@ def with_numbers(items: tuple[Item, ...]) -> tuple[Item, ...]:
 
     A title parses when it yields a number or a label.  Where fewer than half of the document's titles parse, nothing is taken from any: it
     is no serial's, and what parses does so by chance (decision 0011).  Items without a title do not count.
+
+    Not for a Site of `named_numbers`: there numbers silence a second release, and those of titles must silence nothing (DESIGN 4.4).
     """
     found = [numbered(item.title) for item in items]
     parsed = sum(1 for said in found if said.label)

@@ -17,24 +17,20 @@ LONGEST: Final = 100
 """Characters of a text that may be a date; as in `feed_dates`."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+_SECOND, _MINUTE, _HOUR, _DAY = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+_WEEK, _MONTH, _YEAR = 7 * _DAY, 30 * _DAY, 365 * _DAY
 
 _UNITS: Final = {
-    timedelta(
-        seconds=1
-    ): "s sec secs second seconds | 秒 秒钟 秒鐘 초 секунд секунду секунды segundo segundos seconde secondes "
-    "sekunde sekunden detik",
+    _SECOND: "s sec secs second seconds | 秒 秒钟 秒鐘 초 секунд секунду секунды segundo segundos seconde secondes sekunde sekunden "
+    "detik",
     _MINUTE: "m min mins minute minutes | 分 分钟 分鐘 분 минут минуту минуты мин minuto minutos minuten menit",
     _HOUR: "h hr hrs hour hours | 時間 小时 小時 个小时 個小時 시간 час часа часов ч hora horas heure heures stunde stunden std jam",
     _DAY: "d day days | 日 天 일 день дня дней дн día días dia dias jour jours j tag tage tagen hari",
-    7
-    * _DAY: "w wk wks week weeks | 週間 周 週 星期 个星期 個星期 주 주일 неделю недели недель нед semana semanas semaine semaines "
-    "sem woche wochen minggu",
-    30
-    * _DAY: "mo mos mth mths month months | か月 ヶ月 ヵ月 カ月 个月 個月 개월 달 месяц месяца месяцев мес mes meses mês mois "
-    "monat monate monaten bulan",
-    365
-    * _DAY: "y yr yrs year years | 年 년 год года лет año años ano anos an ans année années jahr jahre jahren tahun",
+    _WEEK: "w wk wks week weeks | 週間 周 週 星期 个星期 個星期 주 주일 неделю недели недель нед semana semanas semaine semaines sem "
+    "woche wochen minggu",
+    _MONTH: "mo mos mth mths month months | か月 ヶ月 ヵ月 カ月 个月 個月 개월 달 месяц месяца месяцев мес mes meses mês mois monat "
+    "monate monaten bulan",
+    _YEAR: "y yr yrs year years | 年 년 год года лет año años ano anos an ans année années jahr jahre jahren tahun",
 }
 """The words of each unit: English, which also stand alone ("18 hours"), then those of all others, which need their word for "ago"."""
 
@@ -51,19 +47,19 @@ _AMOUNT: Final = re.compile(
     rf"(?P<unit>[^\W\d]+?)\.?(?P<after>\s*(?:{_AFTER}))?"
 )
 
-_NAMED: Final = {
-    (
-        0 * _DAY,
-        _MINUTE,
-    ): "just now|now|a moment ago|moments ago|a few seconds ago|たった今|刚刚|剛剛|방금|방금 전|только что|ahora mismo|justo ahora|"
-    "à l'instant|gerade eben|agora mesmo|baru saja",
-    (0 * _DAY, _DAY): "today|今日|今天|오늘|сегодня|hoy|aujourd'hui|heute|hoje|hari ini",
-    (_DAY, _DAY): "yesterday|昨日|昨天|어제|вчера|ayer|hier|gestern|ontem|kemarin",
-    (2 * _DAY, _DAY): "一昨日|前天|그저께|позавчера|anteayer|avant-hier|vorgestern|anteontem",
+_MOMENTS: Final = (
+    "just now|now|a moment ago|moments ago|a few seconds ago|たった今|刚刚|剛剛|방금|방금 전|только что|ahora mismo|justo ahora|"
+    "à l'instant|gerade eben|agora mesmo|baru saja"
+)
+_DAYS_BACK: Final = (
+    "today|今日|今天|오늘|сегодня|hoy|aujourd'hui|heute|hoje|hari ini",
+    "yesterday|昨日|昨天|어제|вчера|ayer|hier|gestern|ontem|kemarin",
+    "一昨日|前天|그저께|позавчера|anteayer|avant-hier|vorgestern|anteontem",
+)
+_NAMES: Final = dict.fromkeys(_MOMENTS.split("|"), (0 * _DAY, _MINUTE)) | {
+    name: (back * _DAY, _DAY) for back, names in enumerate(_DAYS_BACK) for name in names.split("|")
 }
-"""(amount, floor): what says it without a number."""
-
-_NAMES: Final = {name: times for times, names in _NAMED.items() for name in names.split("|")}
+"""What says an amount without a number: that amount, and its unit."""
 
 _ENGLISH: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
