@@ -29,11 +29,11 @@ class UnknownSeries(LanesError):
 
 
 class UnknownSite(LanesError):
-    """No Site of this name is in the registry."""
+    """No Site of this name is in the registry.  `broken`: the owner has an own Site of that name, which cannot be used."""
 
-    def __init__(self, name: str, known: tuple[str, ...]) -> None:
+    def __init__(self, name: str, known: tuple[str, ...], broken: str | None = None) -> None:
         self.name = name
-        super().__init__(f"There is no Site {name!r}. Registered: {', '.join(known)}.")
+        super().__init__(broken or f"There is no Site {name!r}. Registered: {', '.join(known)}.")
 
 
 class UnknownReader(LanesError):

@@ -31,7 +31,7 @@ from lanes.fetch.http import Http
 from lanes.metrics import Endpoint, LaneMetrics
 from lanes.poll import POISON, Ended, Poller
 from lanes.settings import Settings
-from lanes.sites import Site, by_name
+from lanes.sites import Site, by_name, tell_own
 from lanes.store import schema
 from lanes.store.browsing import AskingStore
 from lanes.store.polls import AskAgain, Claimed, Nothing, PollStore
@@ -340,10 +340,10 @@ def main(settings: Settings, site_name: str) -> int:
     lane = Lane(site, store, Poller(site, store, http, lease_of(site), browser=browser), metrics, slots=slots)
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda *_: lane.stop())
-    endpoint = Endpoint(
-        settings.metrics_bind, settings.metrics_port_of(f"lane-{site.name}"), metrics.registry, metrics.health
-    )
+    port = settings.metrics_port_of(f"lane-{site.name}", site.number)
+    endpoint = Endpoint(settings.metrics_bind, port, metrics.registry, metrics.health)
     endpoint.start()
+    tell_own(site)
     log.info(
         "the Lane starts site=%s machine=%s slots=%s database=%s",
         site.name,

@@ -25,7 +25,8 @@ from lanes.postgres import default_database_url
 Network = IPv4Network | IPv6Network
 
 PROCESS_NUMBERS: Final[Mapping[str, int]] = {"upkeep": 2, "lane-feeds": 10}
-"""Program of supervisord.conf -> its number: it serves its metrics on `LANES_METRICS_PORT` plus this.  Lanes count from 10 up."""
+"""Program of supervisord.conf -> its number: it serves its metrics on `LANES_METRICS_PORT` plus this.  Lanes count from 10 up; those of
+own Sites from 100, by their names (`lanes.sites.own`)."""
 
 DELETED: Final = tuple(
     f"LATEST_CHAPTER_POLL_{w}" for w in ("COOLDOWN", "BROWSER_COOLDOWN", "INTERVAL", "BATCH", "STAGGER")
@@ -250,9 +251,10 @@ class Settings:
             )
         return self.contact
 
-    def metrics_port_of(self, program: str) -> int:
-        """The port on which `program` of supervisord.conf serves its metrics."""
-        return self.metrics_port + PROCESS_NUMBERS[program]
+    def metrics_port_of(self, program: str, own: int | None = None) -> int:
+        """The port on which `program` of supervisord.conf serves its metrics.  `own` is the number of an own Site's Lane, which the table
+        does not know."""
+        return self.metrics_port + (PROCESS_NUMBERS[program] if own is None or program in PROCESS_NUMBERS else own)
 
     def database_place(self) -> str:
         """The database URL without its password, fit to be shown."""

@@ -9,7 +9,8 @@ from lanes.cli.door import Store, each_key, open_store, text, word
 from lanes.cli.parser import DONE
 from lanes.cli.words import clean, counted, duration, local, masked, print_json, print_table, relative, size, until
 from lanes.core.why import Note
-from lanes.sites import SITES, by_name
+from lanes.sites import by_name
+from lanes.sites import sites as registered
 from lanes.store.asking import Attempt, ChapterFound, Listed
 
 
@@ -198,7 +199,7 @@ def sites(asked: Namespace) -> int:
                     "browser": site.browser,
                     "many_hosts": site.many_hosts,
                 }
-                for site in SITES
+                for site in registered()
             ]
         )
         return DONE
@@ -213,7 +214,7 @@ def sites(asked: Namespace) -> int:
                 "yes" if site.browser else "no",
                 "many" if site.many_hosts else "one",
             )
-            for site in SITES
+            for site in registered()
         ),
     )
     return DONE

@@ -16,7 +16,7 @@ from typing import TypeVar
 from lanes.cli.parser import DONE, UNKNOWN
 from lanes.errors import BadUrl, DatabaseAway, UnknownSeries
 from lanes.settings import Settings
-from lanes.sites import SITES, recognise
+from lanes.sites import recognise, sites
 from lanes.store import schema
 from lanes.store.asking import AskStore
 from lanes.store.following import FollowStore
@@ -52,7 +52,7 @@ def open_store() -> Iterator[Store]:
     if lack is not None:
         raise NotReady(lack)
     database = Database(settings.database_url, largest=1, application="lanes")
-    rests = {site.name: None if site.many_hosts else site.rest for site in SITES}
+    rests = {site.name: None if site.many_hosts else site.rest for site in sites()}
     try:
         asking = AskStore(database, rests, polling=settings.poll_enabled)
         yield Store(settings, database, asking, FollowStore(database), OwnStore(database))

@@ -9,7 +9,7 @@ from lanes.cli.door import Store, each_key, open_store, text, word
 from lanes.cli.parser import DONE
 from lanes.cli.words import clean, counted, exactly, masked, print_json, print_table, relative, until
 from lanes.errors import UnknownSite
-from lanes.sites import SITES, Site, recognise
+from lanes.sites import Site, site_of, sites
 from lanes.store.asking import Listed
 from lanes.store.owning import Slowed, Word
 
@@ -31,11 +31,11 @@ def slow(asked: Namespace) -> int:
 
 def _place(asked: Namespace) -> tuple[Site, str | None]:
     """The Site that is named, or the host and the Site that it belongs to while nobody is followed there."""
-    site = next((site for site in SITES if site.name == asked.place), None)
+    site = next((site for site in sites() if site.name == asked.place), None)
     if site is not None:
         return site, None
     host = _host(asked)
-    return _site_of(host), host
+    return site_of(host), host
 
 
 def _host(asked: Namespace) -> str:
@@ -47,14 +47,10 @@ def _host(asked: Namespace) -> str:
     return host
 
 
-def _site_of(host: str) -> Site:
-    return recognise(f"https://{f'[{host}]' if ':' in host else host}/")[0]
-
-
 def _refuse_typo(store: Store, typed: str, host: str) -> None:
     """A bare word is the KEY of a Series or a Site misspelt more often than a host.  Raises UnknownSite."""
     if "." not in host and ":" not in host and not store.owning.knows(host):
-        raise UnknownSite(text(typed), tuple(site.name for site in SITES))
+        raise UnknownSite(text(typed), tuple(site.name for site in sites()))
 
 
 def _slow(asked: Namespace, store: Store, site: Site, host: str | None) -> int:
@@ -108,7 +104,7 @@ def block(asked: Namespace) -> int:
         _refuse_typo(store, host, host)
         if asked.undo:
             return _end_block(asked, store, host)
-        done = store.owning.block(_site_of(host).name, host)
+        done = store.owning.block(site_of(host).name, host)
         if asked.json:
             print_json(done)
             return DONE

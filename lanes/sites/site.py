@@ -64,7 +64,7 @@ class Site:
     groups and numbers.
 
     `evidence` None: made for the owner's own use.  `experimental`: its pages change often, or refuse often.  `starts`: its Lane is
-    started by default.  `example` is a URL as a Reader would paste it.
+    started by default.  `example` is a URL as a Reader would paste it.  `number` is that of an own Site's process (`lanes.sites.own`).
     """
 
     name: str
@@ -84,6 +84,7 @@ class Site:
     experimental: bool = False
     starts: bool = True
     example: str = ""
+    number: int | None = None
 
     @property
     def browser(self) -> bool:
