@@ -202,7 +202,20 @@ def test_a_real_feed_about_captchas_with_a_log_in_form_in_it_is_read() -> None:
 
 def test_bytes_that_were_a_document_last_time_are_still_one() -> None:
     claim = a_claim(body_hash=body_hash(CLOUDFLARE))
-    assert judged(a_response(200, CLOUDFLARE, content_type=HTML), None, claim).meaning == Unchanged("the same bytes")
+    for status in (200, 203):
+        answer = a_response(status, CLOUDFLARE, content_type=HTML)
+        assert judged(answer, None, claim).meaning == Unchanged("the same bytes")
+
+
+def test_a_304_is_unchanged_whatever_comes_with_it() -> None:
+    answer = replace(a_response(304, CLOUDFLARE, content_type=HTML), conditional=True)
+    assert judged(answer).meaning == Unchanged("304")
+
+
+@pytest.mark.parametrize("status", [303, 305, 204])
+def test_no_other_status_makes_a_challenge_of_the_same_bytes_a_document(status: int) -> None:
+    claim = a_claim(body_hash=body_hash(CLOUDFLARE))
+    assert isinstance(judged(a_response(status, CLOUDFLARE, content_type=HTML), None, claim).meaning, Refused)
 
 
 # Headers

@@ -92,3 +92,9 @@ def test_an_item_with_nothing_to_go_by_is_no_chapter() -> None:
 def test_a_bare_title_or_link_is_an_identity_only_where_nothing_else_is() -> None:
     assert len(identities(Item(None, "A", None))) == len(identities(Item(None, "", HOME))) == 1
     assert identities(Item(None, "A", None)) != identities(Item(None, "", "A"))
+
+
+def test_two_thousand_items_of_a_document_are_chapters_each_known_by_sixteen_bytes() -> None:
+    found = distinct(tuple(Item(str(n), "", None) for n in range(2_001)))
+    assert len(found) == 2_000
+    assert {len(identity) for _, ids in found for identity in ids} == {16}

@@ -95,6 +95,17 @@ def test_another_success_is_never_nothing_new(status: int) -> None:
     assert isinstance(judged(a_response(status, b"")).meaning, Failed)
 
 
+@pytest.mark.parametrize(("status", "reread"), [(299, True), (300, False), (400, False)])
+def test_after_another_success_the_next_poll_is_unconditional(status: int, reread: bool) -> None:
+    meaning = judged(a_response(status)).meaning
+    assert isinstance(meaning, Failed)
+    assert meaning.reread is reread
+
+
+def test_a_url_and_a_body_are_named_by_sixteen_bytes() -> None:
+    assert len(url_hash(URL)) == len(body_hash(b"")) == 16
+
+
 @pytest.mark.parametrize("status", [400, 404, 429, 403, 500, 503, 304, 206])
 def test_status_is_judged_before_the_body(status: int) -> None:
     assert not wants_reading(a_response(status), a_claim())

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lanes.core.chapters import Item
-from lanes.core.circumstances import Known, Numbered
+from lanes.core.circumstances import TOLD_ONCE, Known, Numbered
 from lanes.core.pace import HostPace
 from lanes.core.settlement import Settlement
 from tests.answers import ANSWERED, NOT_MODIFIED, a_claim, a_document, a_response, an_item, known, settled
@@ -27,6 +27,10 @@ def told(*items: Item, lately: frozenset[Numbered] | None, **claim: Any) -> list
 
 def test_a_second_release_of_a_chapter_that_was_found_lately_is_stored_and_not_told() -> None:
     assert told(numbered("a", "5"), numbered("b", "6"), lately=frozenset({("1", "5", "")})) == ["title b"]
+
+
+def test_a_second_release_within_thirty_days_is_not_told() -> None:
+    assert timedelta(days=30) == TOLD_ONCE
 
 
 def test_two_releases_of_one_chapter_in_one_document_are_told_once() -> None:
