@@ -44,7 +44,8 @@ CREATE FUNCTION lanes.is_in_hand(p_host bigint, p_token uuid, t timestamptz) RET
     SELECT EXISTS (SELECT FROM lanes.hosts WHERE id = p_host AND busy_token = p_token AND busy_until > t)
 $$;
 
--- Asks for a page, unless nothing can be asked now: then that is returned.  What an earlier Poll of the Site left behind goes.
+-- Asks for a page, unless nothing can be asked now: then that is returned.  What an earlier Poll of the Site left behind goes; one that
+-- another process has in hand stays, and is waited for by Gaps.
 CREATE FUNCTION lanes.ask_page(
     p_token uuid, p_site text, p_host bigint, p_url text, p_hosts text[], p_landmark text, p_settles_for text, p_media boolean
 ) RETURNS lanes.stop LANGUAGE plpgsql AS $$
@@ -53,9 +54,11 @@ DECLARE
     v_stop CONSTANT lanes.stop := lanes.browser_trouble(t);
 BEGIN
     IF v_stop.reason IS NOT NULL THEN RETURN v_stop; END IF;
-    DELETE FROM lanes.browser_pages WHERE site = p_site;
+    DELETE FROM lanes.browser_pages p WHERE p.site = p_site AND NOT lanes.is_in_hand(p.host_id, p.token, t);
     INSERT INTO lanes.browser_pages (token, site, host_id, url, hosts, landmark, settles_for, media, asked_at)
-    VALUES (p_token, p_site, p_host, p_url, p_hosts, p_landmark, p_settles_for, p_media, t);
+    VALUES (p_token, p_site, p_host, p_url, p_hosts, p_landmark, p_settles_for, p_media, t)
+    ON CONFLICT (site) DO NOTHING;
+    IF NOT FOUND THEN RETURN ROW('another page of its Site is open', t + interval '10 seconds')::lanes.stop; END IF;
     PERFORM pg_notify('lanes_browser', '');
     RETURN NULL;
 END $$;
@@ -63,10 +66,11 @@ END $$;
 -- The page that has waited longest, for an idle tab: none while the browser is lost; after that one alone, the probe, until it is answered.
 CREATE FUNCTION lanes.take_page(p_patience interval) RETURNS SETOF lanes.browser_pages LANGUAGE plpgsql AS $$
 DECLARE
-    t      CONSTANT timestamptz := lanes.now();
-    v_lost CONSTANT timestamptz := (SELECT browser_lost_until FROM lanes.browser);
+    t CONSTANT timestamptz := lanes.now();
 BEGIN
-    IF v_lost > t OR (v_lost IS NOT NULL AND EXISTS (
+    -- Locked until the probe is taken, for another tab may take at the same instant.
+    PERFORM FROM lanes.browser WHERE browser_lost_until IS NOT NULL FOR NO KEY UPDATE;
+    IF FOUND AND (EXISTS (SELECT FROM lanes.browser WHERE browser_lost_until > t) OR EXISTS (
         SELECT FROM lanes.browser_pages WHERE taken_at IS NOT NULL AND answered_at IS NULL AND deadline_at > t)) THEN RETURN;
     END IF;
     RETURN QUERY
