@@ -25,7 +25,7 @@ Gather = Callable[[], Own]
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gather:
     """What an environment gives that has the distributions laid down in `tmp_path`, beside the shipped Sites shop and feeds."""
-    monkeypatch.syspath_prepend(str(tmp_path))  # type: ignore[no-untyped-call]
+    monkeypatch.syspath_prepend(str(tmp_path))
 
     def gathered() -> Own:
         found = [entry for each in distributions(path=[str(tmp_path)]) for entry in each.entry_points]
