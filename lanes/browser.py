@@ -23,8 +23,6 @@ from lanes.store.browsing import AskingStore, Page, Standing
 LOOK: Final = 1.0
 """s between two looks at the row, where no bell rings."""
 
-_VANISHED: Final = "the browser's sidecar ended with it"
-
 
 class InHand(Protocol):
     """What a page needs of the Poll that asks for it (`lanes.hand`), or of whoever tries a URL."""
@@ -100,6 +98,8 @@ class Browser:
             sent = _sent(page, url, host)
             if page.opened is not None:
                 return _answer(page.opened, sent, hand.now())
+            if page.sent_at is not None and not page.taken:
+                break
             if page.overdue:
                 self._store.lose()
                 return Postponed("the browser is lost: it had a page longer than its time", timedelta(0), sent)
@@ -113,7 +113,7 @@ class Browser:
                 hand.lease_renewed(LEASE)
                 renew_at = time.monotonic() + RENEW.total_seconds()
             self._bell.wait(LOOK)
-        return Postponed(_VANISHED, timedelta(0), sent)
+        return Postponed("the browser's sidecar ended with it", timedelta(0), sent)
 
 
 def _sent(page: Page, url: str, host: str) -> tuple[Sent, ...]:

@@ -33,7 +33,7 @@ class Standing:
 @dataclass(frozen=True, slots=True)
 class Page:
     """A page that was asked for, as it stands.  `taken`: a tab has it.  `overdue`: its time is over.  `sent_at`: when its request was
-    written; None: not yet."""
+    written; None: not yet.  Sent, and no tab has it: the sidecar that sent it has ended."""
 
     taken: bool
     overdue: bool
@@ -65,7 +65,7 @@ class AskingStore:
         return Standing(row.trouble, row.wait)
 
     def look(self, token: UUID) -> Page | None:
-        """How the page stands; None: its row is gone, with the sidecar that had it."""
+        """How the page stands; None: its row is gone, and nothing was sent."""
         with self._database.connection() as connection:
             row = _SQL.look_at_page(connection, token=token)
         if row is None:
@@ -106,7 +106,8 @@ class ServingStore:
         self._database = database
 
     def begin(self, version: str | None) -> None:
-        """A sidecar starts: what was asked of its predecessor goes, so that whoever asked puts its Poll back."""
+        """A sidecar starts: what was asked of its predecessor goes, so that whoever asked puts its Poll back; of what was sent it still
+        learns that."""
         with self._database.connection() as connection:
             _SQL.clear_pages(connection)
         self.beat(awake=False, version=version)
@@ -156,13 +157,9 @@ class ServingStore:
                 line_proved=bool(failed and failed.line_proved),
             )
 
-    def lose(self, *tokens: UUID) -> bool:
-        """The browser is lost, and with it the pages in hand; whether that is news."""
-        news = _lose(self._database)
-        with self._database.connection() as connection:
-            for token in tokens:
-                _SQL.withdraw_page(connection, token=token)
-        return news
+    def lose(self) -> bool:
+        """The browser is lost; whether that is news.  Its pages stay for whoever asked, who must learn whether they were sent."""
+        return _lose(self._database)
 
     def bell(self) -> Bell:
         """Rings when a page is asked for."""

@@ -170,7 +170,7 @@ def test_a_page_in_hand_can_still_be_read_of_after_its_loss(
     ((lane, claim),) = asked(database, rows, "panels")
     serving.take()
     serving.sending(claim.token)
-    serving.lose(claim.token)
+    serving.lose()
     page = lane.asking.look(claim.token)
     assert page is not None
     assert page.sent_at is not None
@@ -189,8 +189,10 @@ def test_what_was_sent_by_a_sidecar_that_died_is_known_to_whoever_asked(
     page = lane.asking.look(claim.token)
     assert page is not None
     assert page.sent_at is not None
-    assert page.opened is None
+    assert (page.taken, page.overdue, page.opened) == (False, False, None)
     assert successor.take() is None
+    serving.answer(claim.token, PAGE)
+    assert lane.asking.look(claim.token) == page
 
 
 def test_while_the_browser_is_lost_whoever_asks_is_told_until_when(

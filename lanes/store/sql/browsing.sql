@@ -20,8 +20,11 @@ SELECT lanes.renew_lease(:host_id, :series_id, :token, :lease);
 DELETE FROM lanes.browser_pages WHERE token = :token;
 
 -- name: clear_pages()!
--- What was asked of a sidecar that is gone.
-DELETE FROM lanes.browser_pages;
+-- What was asked of a sidecar that is gone.  What it sent stays for its reader, who must learn that, and what it answered; no tab has it.
+WITH unsent AS (
+    DELETE FROM lanes.browser_pages WHERE sent_at IS NULL AND answered_at IS NULL
+)
+UPDATE lanes.browser_pages SET taken_at = NULL, deadline_at = NULL WHERE sent_at IS NOT NULL AND answered_at IS NULL;
 
 -- name: beat(awake, version)!
 -- The sidecar lives, and can serve.
@@ -52,7 +55,7 @@ WITH answered AS (
     UPDATE lanes.browser_pages SET
         answered_at = lanes.now(), status = :status, headers = :headers, final_url = :final_url, html = :html, held = :held,
         trouble = :trouble, detail = :detail, forbidden = :forbidden, line_proved = :line_proved
-    WHERE token = :token RETURNING site
+    WHERE token = :token AND taken_at IS NOT NULL RETURNING site
 ), back AS (
     UPDATE lanes.browser SET browser_lost_until = NULL WHERE browser_lost_until <= lanes.now()
 )

@@ -77,7 +77,7 @@ BEGIN
     UPDATE lanes.browser_pages p SET taken_at = t, deadline_at = t + p_patience
     WHERE p.token = (
         SELECT q.token FROM lanes.browser_pages q
-        WHERE q.taken_at IS NULL AND lanes.is_in_hand(q.host_id, q.token, t)
+        WHERE q.taken_at IS NULL AND q.sent_at IS NULL AND lanes.is_in_hand(q.host_id, q.token, t)
         ORDER BY q.asked_at LIMIT 1 FOR UPDATE SKIP LOCKED)
     RETURNING p.*;
 END $$;
