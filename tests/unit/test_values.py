@@ -1,0 +1,47 @@
+"""What a value says where nothing was said about it: never a failure, a permanent move, a machine of ours that is cut off."""
+
+from __future__ import annotations
+
+from lanes.core.answer import Resume, Response, Sent
+from lanes.core.chapters import NO_HINTS, Hints, Item
+from lanes.core.circumstances import Circumstances
+from lanes.core.claim import NO_MEMORY, Memory
+from lanes.core.pace import HOST_DEFAULT, HostPace
+from tests.answers import ANSWERED, STAMP, URL, a_claim, a_response
+
+
+def test_a_claim_of_which_no_more_is_said_is_of_a_healthy_series_on_a_machine_that_is_not_cut_off() -> None:
+    claim = a_claim()
+    assert (claim.failures, claim.refusals, claim.abandoned) == (0, 0, 0)
+    assert (claim.discovering, claim.us, claim.guid_alone) == (False, False, True)
+    assert (claim.hints, claim.answers) == (NO_HINTS, ())
+
+
+def test_nothing_is_remembered_where_there_was_no_trouble() -> None:
+    nothing = Memory(retired=False, gone_at=None, moving=None, stays_off=None, distrusted=False, refused_since=None,
+                     dead=False, refusing=False)  # fmt: skip
+    assert nothing == NO_MEMORY
+
+
+def test_a_document_without_hints_wishes_nothing() -> None:
+    assert Hints(every=None, skip_hours=frozenset(), skip_days=frozenset()) == NO_HINTS
+
+
+def test_an_item_of_which_no_more_is_said_has_no_date_that_could_be_approximate() -> None:
+    item = Item("guid", "title", None)
+    assert (item.published_at, item.approximate, item.number, item.volume, item.label) == (None, False, None, None, "")
+
+
+def test_a_poll_of_which_no_more_is_said_sent_no_question_without_validators_and_met_no_refusal() -> None:
+    around = Circumstances(ANSWERED, 0.5, None, HostPace())
+    assert (around.unconditional, around.refusing, around.sent_at) == (False, False, None)
+    assert around.interval == around.host_floor == HOST_DEFAULT
+
+
+def test_a_request_of_which_no_more_is_said_brought_nothing_and_led_nowhere_for_good() -> None:
+    sent = Sent(URL, "host.test", "192.0.2.1", STAMP)
+    assert (sent.status, sent.wire_bytes, sent.permanent) == (None, 0, False)
+    response: Response = a_response()
+    assert (response.permanent, response.conditional) == (False, False)
+    resume = Resume(URL, 1, permanent=False)
+    assert (resume.cookies, resume.seen, resume.robots) == ((), (), False)
