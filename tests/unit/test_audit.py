@@ -38,7 +38,7 @@ def test_the_interval_in_force_for_the_later_one_decides() -> None:
 
 
 def test_a_difference_between_two_clocks_is_no_offence() -> None:
-    assert kinds(Place.HOST, request(0), request(0.999)) == []
+    assert kinds(Place.HOST, request(0), request(0.998)) == []
     assert kinds(Place.HOST, request(0), request(0.997)) == [Kind.HOST]
 
 
@@ -277,6 +277,12 @@ def test_every_kind_is_known_by_some_place_and_says_so_in_words() -> None:
     }
     assert {offence.kind for offence in told} == set(Kind)
     assert all(str(offence).startswith(f"{offence.kind}: one.example: ") for offence in told)
+
+
+def test_a_report_without_an_offence_is_clean() -> None:
+    offence = only(Place.HOST, request(0), request(0.5, token="poll at 0"))
+    assert audit.Report(2, 1, 1, None, {}).clean
+    assert not audit.Report(2, 1, 1, offence, {Kind.HOST: 1}).clean
 
 
 def test_requests_are_judged_one_by_one_without_being_kept() -> None:

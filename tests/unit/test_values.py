@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lanes.core.answer import Resume, Response, Sent
+from lanes.core.answer import Response, Resume, Sent
 from lanes.core.chapters import NO_HINTS, Hints, Item
 from lanes.core.circumstances import Circumstances
 from lanes.core.claim import NO_MEMORY, Memory
