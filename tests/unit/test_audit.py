@@ -70,6 +70,11 @@ def test_a_long_fetch_is_seen_behind_a_short_one() -> None:
     assert kinds(Place.HOST, request(0, took=9), request(2, took=0.1), request(4)) == [Kind.TWO_AT_ONCE] * 2
 
 
+def test_of_two_fetches_in_hand_the_one_that_ends_last_is_told() -> None:
+    told = list(offences(Place.HOST, [request(0, took=9), request(2, took=5), request(4)]))
+    assert [(each.earlier_at, each.needed) for each in told] == [(at(0), 9 * SECOND)] * 2
+
+
 def test_a_host_is_in_hand_until_the_last_hop_of_its_poll_ended() -> None:
     chain = [request(0, took=4, token="chain"), request(1, took=3, token="chain", claimed_at=at(0))]
     assert kinds(Place.HOST, *chain, request(3)) == [Kind.TWO_AT_ONCE]
@@ -133,6 +138,17 @@ def test_a_longer_wait_that_began_earlier_is_not_hidden_by_one_that_came_later()
     short, long = request(0, took=10, series_wait_until=at(100)), request(1, took=4, series_wait_until=at(200))
     offence = only(Place.SERIES, short, long, request(150))
     assert (offence.earlier_at, offence.needed) == (at(5), timedelta(seconds=195))
+
+
+def test_of_two_waits_the_one_that_is_over_last_is_told() -> None:
+    short, long = request(0, series_wait_until=at(100)), request(1, series_wait_until=at(200))
+    told = list(offences(Place.SERIES, [short, long, request(50)]))
+    assert [each.earlier_at for each in told] == [at(0.1), at(1.1)]
+
+
+def test_a_short_wait_that_comes_last_hides_no_longer_one() -> None:
+    waits = [request(n, series_wait_until=at(until)) for n, until in enumerate((100, 300, 200))]
+    assert kinds(Place.SERIES, *waits, request(250)) == [Kind.RETRY_AFTER] * 3
 
 
 def test_of_two_waits_that_are_over_at_once_the_earlier_is_told() -> None:
