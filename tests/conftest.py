@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import settings
 
-pytest_plugins = ("tests.fix_database", "tests.fix_smallnet", "tests.fix_lane")
+pytest_plugins = ("tests.fix_database", "tests.fix_smallnet", "tests.fix_lane", "tests.fix_browser")
 
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")  # no test fails because its machine is busy

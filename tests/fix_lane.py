@@ -22,17 +22,18 @@ import pytest
 from psycopg.rows import namedtuple_row
 from psycopg.types.datetime import TimestamptzLoader
 
-from lanes.core.claim import LEASE
+from lanes.browser import Browser
 from lanes.core.schedule import INITIAL
 from lanes.fetch.guard import Guard, Resolver
 from lanes.fetch.http import Http
 from lanes.fetch.limits import LIMITS, Limits
 from lanes.fetch.robots import origin_of
-from lanes.lane import MEMORY_BOUND, Lane
+from lanes.lane import MEMORY_BOUND, Lane, lease_of
 from lanes.metrics import LaneMetrics
 from lanes.poll import Poller
 from lanes.sites import FEEDS, Site
 from lanes.store.audit import audit
+from lanes.store.browsing import AskingStore
 from lanes.store.following import FollowStore, Wanted
 from lanes.store.polls import PollStore
 from lanes.store.pool import Database
@@ -196,10 +197,11 @@ class LaneAtWork(Owner):
         self._without_robots: set[str] = set()
         self.database = Database(url, application=machine)
         self._owner = FollowStore(self.database)
-        store = PollStore(self.database, site.name, machine, many_hosts=site.many_hosts)
+        store = PollStore(self.database, site.name, machine, many_hosts=site.many_hosts, browser=site.browser)
         store.enrol()
         self.http = Http(AGENT, Guard([str(ALLOWED)], resolver or net.resolver), limits=limits, tls=tls)
-        poller = Poller(site, store, self.http, LEASE)
+        self.browser = Browser(AskingStore(self.database, site.name), site, self.http.stop) if site.browser else None
+        poller = Poller(site, store, self.http, lease_of(site), browser=self.browser)
         self.metrics = LaneMetrics(site.name, slots)
         self.lane = Lane(site, store, poller, self.metrics, slots=slots, memory_bound=memory_bound)
 
@@ -210,6 +212,8 @@ class LaneAtWork(Owner):
         self.lane._threads.shutdown()
         for end in (self.lane._woken, self.lane._wake):  # a process has one Lane and ends with it; tests make thousands
             os.close(end)
+        if self.browser is not None:
+            self.browser.close()
         self.http.close()
         super().close()
 
@@ -248,8 +252,13 @@ class LaneAtWork(Owner):
         return found
 
     def move_to(self, instant: datetime) -> None:
-        """lanes.now() is at least `instant` from now on."""
-        self.tell("UPDATE lanes.clock SET test_offset = test_offset + greatest(%s - lanes.now(), '0')", instant)
+        """lanes.now() is at least `instant` from now on; a sidecar that lives has lived until then."""
+        self.tell(
+            "WITH step AS (SELECT greatest(%s - lanes.now(), '0') AS span), "
+            "beat AS (UPDATE lanes.browser SET heartbeat_at = heartbeat_at + span FROM step) "
+            "UPDATE lanes.clock SET test_offset = test_offset + span FROM step",
+            instant,
+        )
 
     @contextmanager
     def running(self) -> Iterator[None]:

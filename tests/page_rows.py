@@ -34,7 +34,7 @@ class PageLane:
         for _ in range(20):
             if isinstance(turn := self.store.claim(LEASE, REST, None), Claimed):
                 return turn.claim
-        raise AssertionError(f"nothing can be claimed: {turn}")
+        raise AssertionError("nothing can be claimed")
 
     def ask(self, claim: Claim) -> Standing:
         """Asks for the page of a Poll in hand."""
