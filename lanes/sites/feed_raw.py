@@ -16,6 +16,7 @@ from lanes.sites import feed_text
 from lanes.sites.feed_dates import read_date
 from lanes.sites.feed_prolog import Root
 from lanes.sites.numbers import with_numbers
+from lanes.sites.words_of_time import localised
 
 Link = tuple[str, str, str]
 """rel, media type (both lower case), href."""
@@ -102,6 +103,8 @@ def _item(raw: RawItem, base: str) -> Item:
         moment, approximate = read_date(raw.updated)
     if moment is None:
         moment, approximate = read_date(raw.created)
+    if moment is None and raw.published:
+        moment, approximate = localised(raw.published)
     guid = feed_text.guid(raw.guid)
     number = _number(raw.episode)
     return Item(

@@ -7,11 +7,13 @@ break: no bytes raise, and a page, an error or nothing at all is never an empty 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from urllib.parse import urlsplit
 
 from lanes.core.chapters import Document, NotRecognised, Reading
-from lanes.sites import feed_text
+from lanes.sites import feed_text, recognisers
 from lanes.sites.feed_bytes import to_utf8
 from lanes.sites.feed_fast import read_fast
 from lanes.sites.feed_json import read_json
@@ -59,7 +61,7 @@ def _page(text: str, url: str) -> NotRecognised:
     return _refused("this is a log-in page, not a feed" if log_in else "this is a web page, not a feed", text)
 
 
-def _tolerant(text: str, url: str) -> Reading:
+def _tolerant(text: str, url: str) -> RawFeed | NotRecognised:
     kind, name = root(text)
     if kind is None:
         if name == "html":
@@ -74,18 +76,38 @@ def _tolerant(text: str, url: str) -> Reading:
         return _refused("its entities expand without end", text)
     except Exception as error:  # noqa: BLE001 - feedparser raises what its parts raise on bytes nobody foresaw
         return _refused(f"this feed is broken past reading ({type(error).__name__})", text)
-    return document(found, url) if found else _refused(f"this is XML, but not a feed (its root is <{name}>)", text)
+    return found or _refused(f"this is XML, but not a feed (its root is <{name}>)", text)
+
+
+def _xml(data: bytes, url: str) -> RawFeed | NotRecognised:
+    if fast := read_fast(data):
+        return fast
+    legal = data.translate(None, _CONTROLS)
+    if len(legal) < len(data) and (
+        fast := read_fast(legal)
+    ):  # else one stray character would bound what is read of a long archive
+        return fast
+    return _tolerant(data.decode("utf-8", "replace"), url)
 
 
 def recognise(url: str) -> str | None:
-    """Any URL may be that of a feed: the canonical URL as it stands."""
-    return url
+    """Any URL may be that of a feed: the canonical URL as it stands; that of a publisher's feed where its pages lead there."""
+    publisher = recognisers.of(url)
+    return url if publisher is None else publisher.recognise(url)
 
 
-def read(body: bytes, content_type: str | None, url: str, _at: datetime | None = None) -> Reading:
+def read(
+    body: bytes,
+    content_type: str | None,
+    url: str,
+    _at: datetime | None = None,
+    *,
+    adapt: Callable[[RawFeed], object] = lambda _: None,
+) -> Reading:
     """What the document at the final `url` holds.  Never raises.
 
-    `content_type` is the answer's header or None; only its charset counts, and only where the bytes are not UTF-8.
+    `content_type` is the answer's header or None; only its charset counts, and only where the bytes are not UTF-8.  `adapt` may change what
+    an XML feed said before anything is made of it: for Sites that mean something else by it.
     """
     data = to_utf8(body, content_type)
     if not data.strip(b"\0 \t\r\n"):
@@ -94,11 +116,14 @@ def read(body: bytes, content_type: str | None, url: str, _at: datetime | None =
         text = data.decode("utf-8", "replace")
         found: Document | None = read_json(text, url)
         return found or _refused("this is JSON, but not a JSON Feed", text)
-    if fast := read_fast(data):
-        return document(fast, url)
-    legal = data.translate(None, _CONTROLS)
-    if len(legal) < len(data) and (
-        fast := read_fast(legal)
-    ):  # else one stray character would bound what is read of a long archive
-        return document(fast, url)
-    return _tolerant(data.decode("utf-8", "replace"), url)
+    raw = _xml(data, url)
+    if isinstance(raw, NotRecognised):
+        return raw
+    adapt(raw)
+    return _identified(document(raw, url), url)
+
+
+def _identified(found: Document, url: str) -> Document:
+    """A publisher that is known more of says by what its items are known."""
+    publisher = recognisers.of(url)
+    return found if publisher is None else replace(found, items=tuple(map(publisher.identify, found.items)))

@@ -1,6 +1,7 @@
 """What a Site is: how one website is recognised, fetched, read and paced (DESIGN 2).
 
-Owns the shape of a registry entry.  Refuses to own: any entry (one module each), and their order (`lanes.sites`).
+Owns the shape of a registry entry, and of a publisher within `feeds`.  Refuses to own: any entry (one module each), and their order
+(`lanes.sites`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-from lanes.core.chapters import Reading
+from lanes.core.chapters import Item, Reading
 
 REST: Final = timedelta(hours=1)
 """Between two Polls of a Series of a Site of one host: every Site starts uniform (DESIGN 5.1)."""
@@ -90,3 +91,22 @@ class Site:
     def browser(self) -> bool:
         """Whether its pages are read through the browser sidecar."""
         return self.rendering is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Recogniser:
+    """A publisher of feeds that the Site `feeds` knows more of than any other host: how its pages lead to its feeds.
+
+    `recognise` takes a canonical URL and gives that of the feed, or of a page of it that names its feed, or None: not of its `hosts`; it
+    raises BadUrl for a URL of theirs that cannot be followed, with the remedy.  `identify` gives an item of its feeds the identity by which
+    it is known, wherever else it stands.  `named_by` takes the content of a `meta` element of one of its pages, and gives the feed that it
+    names, or None.  `host_floors` as of a Site.
+    """
+
+    name: str
+    hosts: tuple[str, ...]
+    recognise: Callable[[str], str | None]
+    identify: Callable[[Item], Item]
+    host_floors: Mapping[str, timedelta] = field(default_factory=dict, hash=False)
+    named_by: Callable[[str], str | None] = lambda _: None
+    example: str = ""

@@ -7,7 +7,7 @@ import pytest
 from lanes.core.chapters import Document, NotRecognised
 from lanes.sites import feeds
 from lanes.sites.feed_fast import DEEPEST, _NotMine, _Reader
-from lanes.sites.feed_json import MOST_VALUES
+from lanes.sites.json_text import MOST_VALUES
 
 URL = "https://origin.example/feed"
 PLAIN = "<rss version='2.0'><channel><title>T</title>%s</channel></rss>"
