@@ -18,7 +18,7 @@ from psycopg.types.json import Jsonb
 from lanes.core import notices
 from lanes.core.notices import Kind
 from lanes.store import judging
-from lanes.store.pool import Connection, Database, away_is_one_error, connect, named_sql
+from lanes.store.pool import Connection, Database, named_sql
 
 BATCH = 100  # Series, or rows that go, in one transaction: what it locks is free again within milliseconds
 PAGE = 1000  # hosts that are only looked at, at a time
@@ -81,37 +81,6 @@ class Owed:
 
     count: int
     oldest: timedelta | None
-
-
-class Turn:
-    """The one upkeep of a database: whoever holds its advisory lock, until its connection ends, by kill -9 too."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self._connection: Connection | None = None
-        self._ours = False
-
-    def take(self) -> bool:
-        """Whether the turn is ours; asks for it where it is not.  Raises DatabaseAway, and then it is not."""
-        try:
-            with away_is_one_error():
-                if self._connection is None:
-                    self._connection = connect(self._url, "upkeep turn")
-                if self._ours:
-                    self._connection.execute("SELECT 1")
-                else:
-                    self._ours = bool(_SQL.stand_by(self._connection))
-        except BaseException:
-            self.leave()
-            raise
-        return self._ours
-
-    def leave(self) -> None:
-        """Ends the connection, and with it the turn."""
-        self._ours = False
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
 
 
 class UpkeepStore:

@@ -20,7 +20,8 @@ from lanes.metrics import Endpoint
 from lanes.settings import Settings
 from lanes.store import schema
 from lanes.store.pool import Database
-from lanes.store.upkeep import Turn, UpkeepStore
+from lanes.store.turn import Turn
+from lanes.store.upkeep import UpkeepStore
 from lanes.upkeep import ageing, pruning
 from lanes.upkeep.metrics import UpkeepMetrics
 
@@ -138,7 +139,7 @@ def main(settings: Settings) -> int:
     """The process `lanes upkeep`: does its duties until SIGTERM or SIGINT, and returns 0."""
     metrics = UpkeepMetrics(duty.name for duty in DUTIES)
     database = Database(settings.database_url, largest=1, application="upkeep")
-    turn = Turn(settings.database_url)
+    turn = Turn(settings.database_url, "upkeep")
     upkeep = Upkeep(UpkeepStore(database), turn, metrics)
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda *_: upkeep.stop())

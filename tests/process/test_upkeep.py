@@ -18,7 +18,8 @@ from psycopg import sql
 from lanes.settings import PROCESS_NUMBERS
 from lanes.store import schema
 from lanes.store.pool import Database
-from lanes.store.upkeep import Turn, UpkeepStore
+from lanes.store.turn import Turn
+from lanes.store.upkeep import UpkeepStore
 from lanes.upkeep import DUTIES, MINUTE, Duty, Upkeep
 from lanes.upkeep.metrics import UpkeepMetrics
 from tests.fix_lane import Owner
@@ -121,7 +122,7 @@ def sample(metrics: UpkeepMetrics, name: str, duty: str) -> float | None:
 
 @contextmanager
 def a_turn(url: str) -> Iterator[Turn]:
-    turn = Turn(url)
+    turn = Turn(url, "upkeep")
     try:
         yield turn
     finally:

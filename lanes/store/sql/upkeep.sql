@@ -1,9 +1,5 @@
 -- What `lanes upkeep` asks and writes: what comes of age, and what goes.  Lock order: hosts by id, then Series by id.
 
--- name: stand_by()$
--- Whether this session is now the one upkeep of the database; it is until its connection ends.
-SELECT pg_try_advisory_lock(hashtext('lanes.upkeep'));
-
 -- name: troubles()
 -- The incidents of Sites and the refusal windows that go on.
 SELECT i.id, i.whose, i.site, h.name AS host, i.kind, i.started_at, lanes.now() - i.started_at AS age,
