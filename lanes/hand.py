@@ -130,9 +130,9 @@ class Hand:
         return self._claim.host_id
 
     @property
-    def series_id(self) -> int:
-        """The Series of the Poll."""
-        return self._claim.series_id
+    def series_id(self) -> int | None:
+        """The Series of the Poll; None: a URL that is tried."""
+        return self._claim.series_id or None
 
     @property
     def where(self) -> str:

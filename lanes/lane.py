@@ -18,10 +18,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from lanes import PROJECT_PAGE, __version__
 from lanes.browser import Browser
-from lanes.core import pages
-from lanes.core.claim import LEASE, Claim
+from lanes.core.claim import Claim
 from lanes.core.line import leapt
 from lanes.core.outcome import Label
 from lanes.core.pace import HOST_DEFAULT, effective_gap
@@ -29,7 +27,7 @@ from lanes.errors import DatabaseAway, DatabaseBusy
 from lanes.fetch.guard import Guard
 from lanes.fetch.http import Http
 from lanes.metrics import Endpoint, LaneMetrics
-from lanes.poll import POISON, Ended, Poller
+from lanes.poll import POISON, Ended, Poller, lease_of
 from lanes.settings import Settings
 from lanes.sites import Site, by_name, tell_own
 from lanes.store import schema
@@ -307,11 +305,6 @@ def slower(site: Site) -> dict[str, timedelta]:
     return {host: pace for host, pace in site.host_floors.items() if pace > HOST_DEFAULT}
 
 
-def lease_of(site: Site) -> timedelta:
-    """How long a claimed Poll of a Site may take."""
-    return pages.LEASE if site.browser else LEASE
-
-
 def _resident() -> int:
     """Bytes of memory this process holds."""
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -323,7 +316,6 @@ def main(settings: Settings, site_name: str) -> int:
     Raises: UnknownSite; SettingsError where no contact address is given.
     """
     site = by_name(site_name)
-    agent = f"Lanes/{__version__} (+{PROJECT_PAGE}; {settings.polling_contact()})"
     slots = settings.fetch_slots if site.many_hosts else site.slots
     metrics = LaneMetrics(site.name, slots)
     database = Database(settings.database_url, application=f"lane-{site.name}")
@@ -335,7 +327,7 @@ def main(settings: Settings, site_name: str) -> int:
         named_numbers=site.named_numbers,
         browser=site.browser,
     )
-    http = Http(agent, Guard(settings.allow_networks))
+    http = Http(settings.user_agent(), Guard(settings.allow_networks))
     browser = Browser(AskingStore(database, site.name), site, http.stop) if site.browser else None
     lane = Lane(site, store, Poller(site, store, http, lease_of(site), browser=browser), metrics, slots=slots)
     for name in (signal.SIGTERM, signal.SIGINT):

@@ -16,11 +16,11 @@ from datetime import timedelta
 from typing import TypeVar
 
 from lanes.browser import Browser
-from lanes.core import headers
+from lanes.core import headers, pages
 from lanes.core.answer import Answer, Response
 from lanes.core.chapters import Document, NotRecognised, Reading, distinct, guids_lie
 from lanes.core.circumstances import Circumstances, Known
-from lanes.core.claim import Claim
+from lanes.core.claim import LEASE, Claim
 from lanes.core.consequences import Retire
 from lanes.core.line import DOWN, PROBE_EVERY
 from lanes.core.outcome import Disallowed, Failed, Judgement, Label, PutBack, Read, judge, wants_reading
@@ -126,9 +126,9 @@ class Poller:
             return self._stopped(claim, look.stop, hand, None, began)
         looked_at = origin_of(target(claim))
         hand.wants_robots = lambda origin, now: origin != looked_at and self._robots.is_wanted(origin, now)
-        request = self._request(claim, further=look.further)
+        request = request_of(self._site, claim, further=look.further)
         answer = self._http.get(request, hand) if self._browser is None else self._browser.get(request, hand)
-        reading = self._read(answer, claim)
+        reading = reading_of(self._site, answer, claim)
         judged = judge(answer, reading, claim, hand.now())
         if isinstance(judged.meaning, PutBack):
             return self._put_back(claim, judged.meaning, hand, answer, began)
@@ -148,37 +148,6 @@ class Poller:
         if isinstance(stop, PutBack):
             return self._put_back(claim, stop, hand, answer, began)
         return self._settle(claim, answer, Judgement(stop, Signal.SILENT), hand, began)
-
-    def _request(self, claim: Claim, *, further: bool) -> Request:
-        """`further`: another request of this Poll went before; so it is, too, where a chain goes on at a host that no claim of this Lane
-        enters, because it is another Site's."""
-        resume = None if claim.resume is None or claim.resume.robots else claim.resume
-        onward = None if resume is None else split(resume.url)
-        asked = Request(
-            claim.url,
-            accept=self._site.accept,
-            address=claim.address,
-            dial=claim.dial,
-            resume=resume,
-            further=further or (onward is not None and onward.host != claim.host),
-            hosts=self._site.hosts,
-        )
-        validators = claim.validators
-        due = claim.unconditional_at is None or claim.claimed_at - claim.unconditional_at >= UNCONDITIONAL_AFTER
-        if validators is None or due or claim.memory.distrusted:
-            return asked
-        return replace(
-            asked,
-            etag=validators.etag,
-            last_modified=validators.last_modified,
-            validators_url=validators.url,
-        )
-
-    def _read(self, answer: Answer, claim: Claim) -> Reading | None:
-        if not isinstance(answer, Response) or not wants_reading(answer, claim):
-            return None
-        at = headers.date(answer.headers) or answer.requests[-1].sent_at
-        return self._site.read(answer.body, answer.headers.get("content-type"), answer.url, at)
 
     def _settle(self, claim: Claim, answer: Answer | None, judged: Judgement, hand: Hand, began: float) -> Ended:
         trail, seconds = hand.trail(answer), time.monotonic() - began
@@ -280,6 +249,45 @@ class Poller:
                 log.warning("a finished Poll waits to be written key=%s cause=%s", claim.key, away)
             self._http.stop.wait(pause)
             pause = min(pause * 2, INSIST_LONGEST)
+
+
+def lease_of(site: Site) -> timedelta:
+    """How long a claimed Poll of a Site may take."""
+    return pages.LEASE if site.browser else LEASE
+
+
+def request_of(site: Site, claim: Claim, *, further: bool) -> Request:
+    """What a Poll asks.  `further`: another request of it went before; so it is, too, where a chain goes on at a host that no claim of this
+    Lane enters, because it is another Site's."""
+    resume = None if claim.resume is None or claim.resume.robots else claim.resume
+    onward = None if resume is None else split(resume.url)
+    asked = Request(
+        claim.url,
+        accept=site.accept,
+        address=claim.address,
+        dial=claim.dial,
+        resume=resume,
+        further=further or (onward is not None and onward.host != claim.host),
+        hosts=site.hosts,
+    )
+    validators = claim.validators
+    due = claim.unconditional_at is None or claim.claimed_at - claim.unconditional_at >= UNCONDITIONAL_AFTER
+    if validators is None or due or claim.memory.distrusted:
+        return asked
+    return replace(
+        asked,
+        etag=validators.etag,
+        last_modified=validators.last_modified,
+        validators_url=validators.url,
+    )
+
+
+def reading_of(site: Site, answer: Answer, claim: Claim) -> Reading | None:
+    """What the Site's reader finds in an answer that must be read; None: it need not be."""
+    if not isinstance(answer, Response) or not wants_reading(answer, claim):
+        return None
+    at = headers.date(answer.headers) or answer.requests[-1].sent_at
+    return site.read(answer.body, answer.headers.get("content-type"), answer.url, at)
 
 
 def _identities(document: Document, claim: Claim) -> list[bytes]:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from lanes import PROJECT_PAGE, __version__
 from lanes.errors import SettingsError
 from lanes.postgres import default_database_url
 
@@ -250,6 +251,10 @@ class Settings:
                 ]
             )
         return self.contact
+
+    def user_agent(self) -> str:
+        """What every request says of us: product, version, project page and contact address.  Raises SettingsError without the last."""
+        return f"Lanes/{__version__} (+{PROJECT_PAGE}; {self.polling_contact()})"
 
     def metrics_port_of(self, program: str, own: int | None = None) -> int:
         """The port on which `program` of supervisord.conf serves its metrics.  `own` is the number of an own Site's Lane, which the table

@@ -15,6 +15,7 @@ from lanes.core.urls import split
 LONGEST_WORD: Final = timedelta(hours=24)
 """Of an owner's word: whoever is to be asked less than once a day is better blocked, or no longer followed."""
 
+_SITE = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _DURATION = re.compile(r"(?:([0-9]{1,6})d)?(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m)?(?:([0-9]{1,6})s)?")
 
 
@@ -48,6 +49,13 @@ def word(text: str) -> timedelta:
     if asked > LONGEST_WORD:
         raise ArgumentTypeError(f"{text!r} is longer than 24h: `lanes block HOST` asks there no more at all")
     return asked
+
+
+def site_name(text: str) -> str:
+    """The name of a Site."""
+    if not _SITE.fullmatch(text):
+        raise ArgumentTypeError(f"{text!r} is not a name of 1 to 40 of the characters a-z, 0-9 and -, such as lantern")
+    return text
 
 
 def host(text: str) -> str:

@@ -1,4 +1,4 @@
-"""list, chapters, polls, why, sites."""
+"""list, chapters, polls, why."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from lanes.cli.parser import DONE
 from lanes.cli.words import clean, counted, duration, local, masked, print_json, print_table, relative, size, until
 from lanes.core.why import Note
 from lanes.sites import by_name
-from lanes.sites import sites as registered
 from lanes.store.asking import Attempt, ChapterFound, Listed
 
 
@@ -184,37 +183,3 @@ def reason(each: Listed) -> dict[str, object]:
         "due_at": each.standing.due_at,
         "notes": [{"note": n.words, "since": n.since, "url": n.url and masked(n.url)} for n in each.notes],
     }
-
-
-def sites(asked: Namespace) -> int:
-    """The registry."""
-    if asked.json:
-        print_json(
-            [
-                {
-                    "site": site.name,
-                    "rest": site.rest,
-                    "gap": site.gap,
-                    "slots": site.slots,
-                    "browser": site.browser,
-                    "many_hosts": site.many_hosts,
-                }
-                for site in registered()
-            ]
-        )
-        return DONE
-    print_table(
-        ("SITE", "REST", "GAP", "SLOTS", "BROWSER", "HOSTS"),
-        (
-            (
-                site.name,
-                f"up to {duration(site.rest)}" if site.many_hosts else duration(site.rest),
-                duration(site.gap),
-                site.slots,
-                "yes" if site.browser else "no",
-                "many" if site.many_hosts else "one",
-            )
-            for site in registered()
-        ),
-    )
-    return DONE

@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any, Final
 
-from lanes.cli import arguments
+from lanes.cli import arguments, site_arguments
 from lanes.errors import LanesError
 
 DONE: Final = 0
@@ -25,10 +25,10 @@ STOPPED: Final = 130
 CODES: Final = f"""\
 exit codes:
   {DONE}    done
-  {FAILED}    it failed, or `audit` found an offence, or `check` asked for what is not polled
+  {FAILED}    it failed, or `audit` found an offence, `check` asked for what is not polled, `sites verify` missed a landmark
   {USAGE}    wrong arguments, settings or installation, or a URL that cannot be followed: trying again as it is will not help
   {UNKNOWN}    what was named does not exist
-  {AWAY}    the database is away or not ready yet: try again later
+  {AWAY}    the database is away or not ready yet, or a gate is closed to `try`: try again later
   {STOPPED}  stopped by Ctrl-C
 
 KEY is the key of a Series, as `lanes list` shows it, or its URL.  Times are shown in your own zone; --json gives UTC, and durations
@@ -67,6 +67,7 @@ def build() -> argparse.ArgumentParser:
     _following(commands)
     _owning(commands)
     _asking(commands)
+    site_arguments.add(commands, _command)
     _processes(commands)
     return parser
 
@@ -303,7 +304,6 @@ def _asking(commands: Any) -> None:
         json=True,
     )
     why.add_argument("keys", nargs="+", metavar="KEY")
-    _command(commands, "sites", run + "sites", "show the registered Sites and their pace", "lanes sites", json=True)
 
 
 def _processes(commands: Any) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Final
 from uuid import UUID
 
 from lanes.core.answer import Resume
@@ -19,14 +20,19 @@ LEASE = timedelta(seconds=90)
 """How long a claimed plain Poll may take: its fetch has a deadline of 60 s well inside it (DESIGN 4)."""
 
 
+TRIED: Final = 0
+"""The `series_id` of a URL that the owner tries: it is of no Series, and goes the way of a Poll all the same."""
+
+
 class Trigger(StrEnum):
-    """Why a Series was due (DESIGN 4.2); the same words as SQL's lanes.due()."""
+    """Why a Series was due (DESIGN 4.2); the same words as SQL's lanes.due(), but for the last."""
 
     PENDING = "pending"
     PUT_BACK = "put back"
     ABANDONED = "abandoned"
     ITS_TIME = "its time"
     WEEKLY_LOOK = "weekly look"
+    TRIED = "tried"  # nothing was: the owner tries a URL
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ _BY_HAND: Final = frozenset({"polling is switched off", "the Lane is paused"})
 """Gates of a whole Lane that somebody's hand closed, in the words of lanes.gate."""
 _GAP, _INTERVAL = "the Gap of its Site", "the interval of its host"
 _ASLEEP: Final = "Chrome sleeps: fewer than 5 are due, none for 15 minutes"
-_TURNS: Final = frozenset({_GAP, _INTERVAL, "the interval of its address", "its host is being fetched", _ASLEEP})
+IN_HAND: Final = "its host is being fetched"
+TURNS: Final = frozenset({_GAP, _INTERVAL, "the interval of its address", IN_HAND, _ASLEEP})
 """Gates of mere pace, in the words of lanes.gate and lanes.browser_asleep: whoever waits there is in turn, not held (DESIGN 2)."""
 
 
@@ -100,7 +101,7 @@ def why(series: Standing) -> Why:
     if never is not None:
         return Why(never, None)
     gate, due = series.gate, series.due is not None
-    held = gate is not None and gate.reason not in _TURNS and (due or series.waits)
+    held = gate is not None and gate.reason not in TURNS and (due or series.waits)
     if gate is not None and gate.reason in _BY_HAND:
         return Why(gate.reason, None, held=held)
     if due and series.us_since is not None:

@@ -90,12 +90,22 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a Poll ended."""
+    """How a Poll ended; `kind` is that of a failure."""
 
     outcome: str
     status: int | None
     new_chapters: int
     detail: str | None
+    kind: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedThere:
+    """How many Series of a Site are followed, and the key of the one among those that are polled which was lately good."""
+
+    site: str
+    series: int
+    lately_good: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +243,11 @@ class AskStore:
         with self._database.connection() as connection:
             row = _SQL.first_outcome(connection, series_id=series_id, since=since)
         return None if row is None else Outcome(*row)
+
+    def followed(self) -> dict[str, FollowedThere]:
+        """What is followed of each Site, by its name; a Site of which nothing ever was may be missing."""
+        with self._database.connection() as connection:
+            return {row.site: FollowedThere(*row) for row in _SQL.followed(connection)}
 
     def lane(self, site: str) -> LaneState:
         """How a Lane stands."""

@@ -42,6 +42,26 @@ class Page:
     browser: Standing
 
 
+@dataclass(frozen=True, slots=True)
+class BrowserState:
+    """The browser as its owner sees it.  `heartbeat_at` None: no sidecar that can serve was ever there.  `trouble`: why nothing can be
+    asked of it, and `until` when, where that is known; `pages` are asked for or in a tab."""
+
+    awake: bool
+    version: str | None
+    heartbeat_at: datetime | None
+    trouble: str | None
+    until: datetime | None
+    pages: int
+
+
+def browser(database: Database) -> BrowserState:
+    """How the browser is."""
+    with database.connection() as connection:
+        row = _SQL.browser(connection)
+    return BrowserState(bool(row.awake), row.version, row.heartbeat_at, row.trouble, row.until, row.pages)
+
+
 class AskingStore:
     """A Lane's side."""
 

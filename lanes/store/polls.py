@@ -255,7 +255,7 @@ class PollStore:
                 connection,
                 site=site or self.site,
                 host=host,
-                series_id=claim.series_id,
+                series_id=claim.series_id or None,
                 token=claim.token,
                 lease_until=lease_until,
                 address_pace=ADDRESS_PACE,

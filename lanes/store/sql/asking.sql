@@ -65,8 +65,9 @@ ORDER BY p.claimed_at DESC, p.token, p.hop DESC LIMIT :most;
 
 -- name: first_outcome(series_id, since)^
 -- How the first Poll claimed since then ended; a put back or a page that named its feed is no end yet.
-SELECT outcome, status, new_chapters, detail FROM lanes.polls
-WHERE series_id = :series_id AND claimed_at >= :since AND outcome NOT IN ('put back', 'redirected', 'abandoned', 'feed found')
+SELECT outcome, status, new_chapters, detail, failure_kind FROM lanes.polls
+WHERE series_id = :series_id AND claimed_at >= :since
+  AND outcome NOT IN ('put back', 'redirected', 'robots', 'abandoned', 'feed found')
 ORDER BY claimed_at LIMIT 1;
 
 -- name: lane(site)^
@@ -76,6 +77,13 @@ SELECT l.paused_at, CASE WHEN l.refused_until > lanes.now() THEN l.refused_until
        (SELECT claimed_at FROM lanes.polls WHERE site = l.site ORDER BY claimed_at DESC LIMIT 1) AS polled_at,
        l.seen_at, l.switched_off, l.gap, l.owner_gap
 FROM lanes.lanes l WHERE l.site = :site;
+
+-- name: followed()
+-- How many Series of each Site are followed, and the key of the one among those that are polled which was lately good.
+SELECT l.site, (SELECT count(*) FROM lanes.series s WHERE s.site = l.site AND s.bookmarks > 0) AS series,
+       (SELECT s.key FROM lanes.series s WHERE s.site = l.site AND lanes.is_eligible(s)
+        ORDER BY s.good_at DESC NULLS LAST, s.id LIMIT 1) AS lately_good
+FROM lanes.lanes l ORDER BY l.site;
 
 -- name: hosts(site, blocked, refuses)^
 -- How the hosts of a Site are: each counts once, as the first of these that it is.

@@ -53,7 +53,7 @@ BEGIN
 END $$;
 
 -- Enters a host for the next hop of a redirect chain: spends its buckets as a claim does, the Gap of the host's Site among them (which
--- may be another Site than the caller's).  wait null: go on.
+-- may be another Site than the caller's).  wait null: go on.  p_series null: a URL that the owner tries, of no Series.
 CREATE FUNCTION lanes.enter(
     p_site text, p_name text, p_series bigint, p_token uuid, p_lease_until timestamptz, p_address_pace interval
 ) RETURNS TABLE (
@@ -76,8 +76,12 @@ BEGIN
     address := h.address; pace := h.pace; interval_in_force := lanes.pace_of(h); backoffs := h.backoffs; latency := h.latency;
     refused_pace := h.refused_pace; refused_pace_at := h.refused_pace_at; refused_paces := h.refused_paces;
     refusing := h.refused_at IS NOT NULL OR h.refused_until IS NOT NULL;
-    SELECT least(lease_until, p_lease_until) INTO v_ends FROM lanes.series WHERE id = p_series AND lease_token = p_token AND lease_until > t;
-    IF NOT FOUND THEN
+    IF p_series IS NULL THEN
+        v_ends := CASE WHEN p_lease_until > t THEN p_lease_until END;
+    ELSE
+        SELECT least(lease_until, p_lease_until) INTO v_ends FROM lanes.series WHERE id = p_series AND lease_token = p_token AND lease_until > t;
+    END IF;
+    IF v_ends IS NULL THEN
         wait := interval '1 minute'; reason := 'its lease has ended';
     ELSIF h.busy_token IS DISTINCT FROM p_token AND h.busy_until > t THEN
         -- Its holder frees it long before its lease ends: ask again in a second.

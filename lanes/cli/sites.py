@@ -1,0 +1,146 @@
+"""sites: every Site, and what supervisord and Prometheus need to run one of the owner's own.
+
+Owns how Sites are told.  Refuses to own: what they are (`lanes.sites`), and asking them anything (`verifying`).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import Namespace
+from pathlib import Path
+from typing import Final
+
+from lanes.cli.door import open_store
+from lanes.cli.parser import DONE, FAILED
+from lanes.cli.words import clean, duration, print_json, print_table
+from lanes.errors import DatabaseAway
+from lanes.settings import Settings
+from lanes.sites import Site, by_name, own_sites, sites
+from lanes.store.asking import FollowedThere
+
+SECTION: Final = """\
+; The Lane of your own Site {name}.  Keep this file as var/sites/{name}.conf (any name there that ends in .conf), then tell supervisord:
+; .venv/bin/supervisorctl update.  Prometheus scrapes it at, in deploy/prometheus.yml:
+;       - targets: ["{bind}:{port}"]
+;         labels:
+;           program: lane-{name}
+[program:lane-{name}]
+command = {lanes} lane {name}
+priority = 30
+startsecs = 5
+startretries = 20
+autorestart = true
+stopsignal = TERM
+stopwaitsecs = 75
+redirect_stderr = true
+stdout_logfile = {log}/lane-{name}.log
+stdout_logfile_maxbytes = 10MB
+stdout_logfile_backups = 3
+"""
+"""As the sections of the shipped Sites in supervisord.conf: a test holds them alike."""
+
+
+def show(asked: Namespace) -> int:
+    """The registry, or the sections of own Sites; FAILED where an own Site had to be left out."""
+    for broken in own_sites().broken:
+        sys.stderr.write(f"lanes sites: {clean(str(broken))}\n")
+    if asked.supervisord is not None:
+        _print_sections(asked.supervisord)
+    else:
+        _print(asked)
+    return FAILED if own_sites().broken else DONE
+
+
+def _print_sections(name: str) -> None:
+    settings, own = Settings.load(os.environ), own_sites()
+    wanted = [by_name(name)] if name else [own.sites[each] for each in own.sites if each not in own.replaced]
+    if not wanted:
+        sys.stderr.write("lanes sites: there is no own Site that needs a section. `lanes site new` writes one.\n")
+    print("\n".join(section(site, settings) for site in wanted), end="")
+
+
+def section(site: Site, settings: Settings) -> str:
+    """The section that runs the Lane of a Site, and the scrape target as a comment."""
+    return SECTION.format(
+        name=site.name,
+        bind=settings.metrics_bind,
+        port=settings.metrics_port_of(f"lane-{site.name}", site.number),
+        lanes=_escaped(Path(sys.executable).parent / "lanes"),
+        log=_escaped(settings.data_dir / "log"),
+    )
+
+
+def _escaped(path: Path) -> str:
+    return str(path).replace("%", "%%")
+
+
+def _print(asked: Namespace) -> None:
+    followed, away = _followed()
+    if asked.json:
+        print_json([_row(site, followed) for site in sites()])
+        return
+    print_table(
+        ("SITE", "READ", "REST", "GAP", "STARTED", "FOLLOWED", "SURE", "AS OF", "WHOSE", "FROM"),
+        (
+            (
+                f"{site.name} (experimental)" if site.experimental else site.name,
+                "by browser" if site.browser else "plainly",
+                f"up to {duration(site.rest)}" if site.many_hosts else duration(site.rest),
+                duration(site.gap),
+                "yes" if site.starts else "not by default",
+                "?" if followed is None else _count(site, followed),
+                site.evidence.certainty.value if site.evidence else "-",
+                site.evidence.month if site.evidence else "-",
+                _whose(site),
+                site.evidence.source if site.evidence else "",
+            )
+            for site in sites()
+        ),
+        cut=("FROM",),
+        drop=("FROM", "AS OF", "STARTED", "REST"),
+    )
+    if away is not None:
+        sys.stderr.write(f"lanes sites: what is followed is not known. {away}\n")
+
+
+def _followed() -> tuple[dict[str, FollowedThere] | None, str | None]:
+    """What is followed, or why that is not known: the registry is shown without a database too."""
+    try:
+        with open_store() as store:
+            return store.asking.followed(), None
+    except DatabaseAway as away:
+        return None, str(away)
+
+
+def _count(site: Site, followed: dict[str, FollowedThere]) -> int:
+    return followed[site.name].series if site.name in followed else 0
+
+
+def _whose(site: Site) -> str:
+    own = own_sites()
+    if site.name not in own.sites:
+        return "shipped"
+    words = "yours, instead of the shipped one" if site.name in own.replaced else "yours"
+    return f"{words} ({clean(own.distributions[site.name])})"
+
+
+def _row(site: Site, followed: dict[str, FollowedThere] | None) -> dict[str, object]:
+    own = own_sites()
+    return {
+        "site": site.name,
+        "rest": site.rest,
+        "gap": site.gap,
+        "slots": site.slots,
+        "browser": site.browser,
+        "many_hosts": site.many_hosts,
+        "hosts": site.hosts,
+        "feed": site.feed,
+        "starts": site.starts,
+        "experimental": site.experimental,
+        "evidence": site.evidence,
+        "example": site.example or None,
+        "followed": None if followed is None else _count(site, followed),
+        "own": own.distributions.get(site.name),
+        "replaces_the_shipped": site.name in own.replaced,
+    }
