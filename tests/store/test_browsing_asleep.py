@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from lanes.core.claim import Trigger
+from lanes.core.outcome import PutBack
 from lanes.store.asking import AskStore
 from lanes.store.browsing import ServingStore
 from lanes.store.following import FollowStore
@@ -16,7 +17,7 @@ from lanes.store.pool import Database
 from tests.fix_database import Clock
 from tests.one_host import REST
 from tests.page_rows import SECOND, PageLane, a_page_lane
-from tests.rows import DAY, MINUTE, Rows, take
+from tests.rows import DAY, MINUTE, Rows, take, trail
 
 
 @pytest.fixture
@@ -106,6 +107,22 @@ def test_a_check_now_wakes_chrome(rows: Rows, database: Database, serving: Servi
     claim = take(lane.store, REST)
     assert claim is not None
     assert claim.trigger is Trigger.PENDING
+
+
+def test_what_was_put_back_wakes_chrome_when_its_obstacle_ends(
+    rows: Rows, database: Database, serving: ServingStore, clock: Clock
+) -> None:
+    """It had its turn: it waits for its obstacle, a lost browser or a Gap, and not for another quarter of an hour (DESIGN 4)."""
+    lane = a_page_lane(database, rows, series=0)
+    (series,) = due_for(rows, lane, 16 * MINUTE)
+    claim = lane.in_hand()
+    lane.store.put_back(claim, PutBack("the browser is lost", 10 * SECOND, None, None), trail(claim))
+    assert take(lane.store, REST) is None
+    clock.advance(11 * SECOND)
+    serving.beat(awake=False, version=None)
+    again = take(lane.store, REST)
+    assert again is not None
+    assert (again.series_id, again.trigger) == (series.id, Trigger.PUT_BACK)
 
 
 def test_chrome_once_awake_takes_whatever_is_due(rows: Rows, database: Database, serving: ServingStore) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from lanes.core.pages import LOST, PATIENCE
 from lanes.store.asking import AskStore, LaneState
-from tests.fix_browser import Fate, MakePageLane, Sidecar, pages_of, shown
+from tests.fix_browser import Fate, MakePageLane, Sidecar, page_site, pages_of, shown
 from tests.fix_database import Clock
 from tests.fix_lane import LaneAtWork, MakeLane
 from tests.smallnet import Smallnet
@@ -127,8 +127,10 @@ def test_a_lost_browser_gates_every_browser_lane_and_nobody_else(
         assert plain.run_once() == 1
     assert len(sidecar.sends) == 1
     assert [plain.outcomes(key) for key in comic_keys] == [["new"], ["new"]]
-    for lane, key in ((panels, panel), (strips, strip_keys[0])):
-        assert why(lane, key) == ("the browser is lost", until)
+    assert why(strips, strip_keys[0]) == ("the browser is lost", until)
+    reason, told_until = why(panels, panel)
+    assert reason == "put back: the browser is lost"
+    assert abs(told_until - until) < 5 * SECOND
     assert (state(strips).gauges.held, state(strips).gauges.behind) == (6, None)
     assert state(plain).gauges.held == 0
     assert told(panels, None) == ["browser lost"]
@@ -335,3 +337,21 @@ def test_chrome_is_woken_by_five_by_age_or_by_a_check_now(sidecar: Sidecar, make
         open_at(lane)
         assert lane.run_once() == 0
     assert len(sidecar.sends) == 6
+
+
+def test_a_check_now_whose_robots_txt_must_be_asked_first_goes_on_with_its_page_a_gap_later(
+    net: Smallnet, sidecar: Sidecar, make_lane: MakeLane
+) -> None:
+    """Chrome sleeps: what the Poll was put back for is the Gap, and nothing else may keep it then."""
+    host = net.host("127.1.0.5")
+    host.robots("User-agent: *\nDisallow: /private\n")
+    lane = make_lane(site=page_site("panels", "127.1.0.5"), slots=1)
+    key = lane.follow(host.url("/0"), robots=True, site=lane.site)
+    sidecar.beat(awake=False)
+    lane.check_now(key)
+    with sidecar.serving():
+        assert lane.run_once() == 1
+        assert lane.outcomes(key)[-1] == "put back"
+        open_at(lane)
+        assert lane.run_once() == 1
+    assert lane.outcomes(key)[-1] == "new"
