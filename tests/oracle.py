@@ -153,11 +153,12 @@ def browser_trouble(browser: BrowserFacts, now: datetime) -> Stop | None:
 
 
 def asleep_until(site: Sequence[SeriesFacts], browser: BrowserFacts, now: datetime) -> datetime | None:
-    """Chrome stays asleep while fewer than 5 Series are due and the oldest has waited under 15 minutes and nothing is pending; None: it is
-    awake, or may wake, or has nobody to wake for (DESIGN 5.6)."""
+    """Chrome stays asleep while fewer than 5 Series are due and the oldest has waited under 15 minutes and nothing is pending, or was
+    put back and waits for its obstacle alone; None: it is awake, or may wake, or has nobody to wake for (DESIGN 4, 5.6)."""
     ready = [each for each in site if due(each, now) and not (each.not_before and each.not_before > now)]
-    oldest = min((each.retry_at or _due_since(each) for each in ready), default=None)
-    if browser.awake or oldest is None or len(ready) >= 5 or any(map(is_pending, ready)):
+    oldest = min(map(_due_since, ready), default=None)
+    in_turn = any(is_pending(each) or each.retry_at is not None for each in ready)
+    if browser.awake or oldest is None or len(ready) >= 5 or in_turn:
         return None
     return oldest + timedelta(minutes=15) if now - oldest < timedelta(minutes=15) else None
 

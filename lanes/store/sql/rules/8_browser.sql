@@ -12,19 +12,20 @@ CREATE FUNCTION lanes.browser_trouble(t timestamptz) RETURNS lanes.stop LANGUAGE
 $$;
 
 -- The wake gate of a Lane: Chrome stays asleep while fewer than 5 of its Series are due, the oldest has waited under 15 minutes and nothing
--- is pending.  Null: it is awake, or may wake; and where nothing is due there is nobody to stop.
+-- is pending, or was put back: that had its turn, and waits for its obstacle alone.  Null: it is awake, or may wake; and where nothing is
+-- due there is nobody to stop.
 CREATE FUNCTION lanes.browser_asleep(p_site text, p_rest interval, t timestamptz) RETURNS lanes.stop LANGUAGE plpgsql STABLE AS $$
 DECLARE
     v_due     integer;
     v_oldest  timestamptz;
-    v_pending boolean;
+    v_turn    integer;
 BEGIN
     IF EXISTS (SELECT FROM lanes.browser WHERE awake) THEN RETURN NULL; END IF;
-    SELECT count(*), min(greatest(lanes.due_at(s, p_rest), s.added_at)), bool_or(s.turn = 0) INTO v_due, v_oldest, v_pending
+    SELECT count(*), min(greatest(lanes.due_at(s, p_rest), s.added_at)), min(s.turn) INTO v_due, v_oldest, v_turn
     FROM lanes.series s
     WHERE s.queue_host_id IN (SELECT id FROM lanes.hosts WHERE site = p_site) AND s.claimable_at <= t
       AND lanes.due(s, p_rest, t) IS NOT NULL;
-    IF v_due = 0 OR v_due >= 5 OR v_pending OR v_oldest <= t - interval '15 minutes' THEN RETURN NULL; END IF;
+    IF v_due = 0 OR v_due >= 5 OR v_turn < 2 OR v_oldest <= t - interval '15 minutes' THEN RETURN NULL; END IF;
     RETURN ROW('Chrome sleeps: fewer than 5 are due, none for 15 minutes', v_oldest + interval '15 minutes')::lanes.stop;
 END $$;
 
