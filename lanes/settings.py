@@ -14,6 +14,7 @@ import socket
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from functools import cache
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Any, Final
@@ -25,9 +26,8 @@ from lanes.postgres import default_database_url
 
 Network = IPv4Network | IPv6Network
 
-PROCESS_NUMBERS: Final[Mapping[str, int]] = {"upkeep": 2, "lane-feeds": 10}
-"""Program of supervisord.conf -> its number: it serves its metrics on `LANES_METRICS_PORT` plus this.  Lanes count from 10 up; those of
-own Sites from 100, by their names (`lanes.sites.own`)."""
+_NUMBERS: Final[Mapping[str, int]] = {"upkeep": 2}
+_FIRST_LANE: Final = 10
 
 DELETED: Final = tuple(
     f"LATEST_CHAPTER_POLL_{w}" for w in ("COOLDOWN", "BROWSER_COOLDOWN", "INTERVAL", "BATCH", "STAGGER")
@@ -185,7 +185,8 @@ TABLE: Final = (
         _whole(1024, 65000),
         "9600",
         "The base of those ports: each process listens on this plus its number "
-        f"({', '.join(f'{name} {number}' for name, number in PROCESS_NUMBERS.items())}).",
+        f"({', '.join(f'{name} {number}' for name, number in _NUMBERS.items())}, lane-feeds {_FIRST_LANE}; the other Lanes follow in the "
+        "order of `lanes sites`, and `make run` tells them all).",
     ),
     Setting("LANES_LOG_LEVEL", _level, "INFO", "DEBUG, INFO, WARNING or ERROR."),
     Setting(
@@ -259,11 +260,25 @@ class Settings:
     def metrics_port_of(self, program: str, own: int | None = None) -> int:
         """The port on which `program` of supervisord.conf serves its metrics.  `own` is the number of an own Site's Lane, which the table
         does not know."""
-        return self.metrics_port + (PROCESS_NUMBERS[program] if own is None or program in PROCESS_NUMBERS else own)
+        number = _NUMBERS.get(program)
+        if number is None:
+            lanes = process_numbers()
+            number = lanes[program] if own is None or program in lanes else own
+        return self.metrics_port + number
 
     def database_place(self) -> str:
         """The database URL without its password, fit to be shown."""
         return without_password(self.database_url)
+
+
+@cache
+def process_numbers() -> Mapping[str, int]:
+    """Program of supervisord.conf -> its number: it serves its metrics on `LANES_METRICS_PORT` plus this.  Lanes count from 10 up, `feeds`
+    first and the others in the registry's order; those of own Sites from 100, by their names (`lanes.sites.own`)."""
+    from lanes.sites import SITES  # noqa: PLC0415 - a process that is no Lane does without its 4 MiB
+
+    *others, feeds = SITES
+    return {**_NUMBERS, **{f"lane-{site.name}": n for n, site in enumerate((feeds, *others), _FIRST_LANE)}}
 
 
 def without_password(url: str) -> str:
@@ -318,7 +333,7 @@ def main() -> int:
     where = f"http://{settings.metrics_bind}"
     lines = [f"  database   {settings.database_place()}", f"  contact    {settings.contact}"]
     lines += [
-        f"  metrics    {where}:{settings.metrics_port_of(name)}/metrics ({name})" for name in sorted(PROCESS_NUMBERS)
+        f"  metrics    {where}:{settings.metrics_port_of(name)}/metrics ({name})" for name in sorted(process_numbers())
     ]
     sys.stdout.write("\n".join(lines) + "\n")
     return 0

@@ -12,8 +12,9 @@ from functools import cache
 from typing import Final
 
 from lanes.errors import UnknownSite
-from lanes.sites import feeds
+from lanes.sites import ao3, comix, feeds, kagane, mangadex, royalroad, webtoons
 from lanes.sites.own import Own, gather
+from lanes.sites.recognisers import HOST_FLOORS
 from lanes.sites.site import Certainty, Evidence, Rendering, Site
 from lanes.sites.urls import canonical
 
@@ -45,10 +46,21 @@ FEEDS: Final = Site(
     recognise=feeds.recognise,
     read=feeds.read,
     accept=feeds.ACCEPT,
+    host_floors=HOST_FLOORS,
+    evidence=Evidence("the standards of feeds, and feeds as they are in the wild", Certainty.SURE, "2026-11"),
 )
 
-SITES: Final[tuple[Site, ...]] = (FEEDS,)
-"""Those shipped, in the order in which they are asked to recognise a URL; `feeds` takes every URL and stays last."""
+SITES: Final[tuple[Site, ...]] = (
+    mangadex.SITE,
+    royalroad.SITE,
+    webtoons.SITE,
+    kagane.SITE,
+    comix.SITE,
+    ao3.SITE,
+    FEEDS,
+)
+"""Those shipped, in the order in which they are asked to recognise a URL; `feeds` takes every URL and stays last.  A new one goes before
+it: the order numbers the ports of their Lanes."""
 
 
 @cache

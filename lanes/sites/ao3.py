@@ -162,7 +162,7 @@ def site(origin: str = "https://archiveofourown.org") -> Site:
         hosts=hosts_at(origin, HOSTS),
         evidence=Evidence("the source of the software that runs it", Certainty.SURE, "2026-07"),
         starts=False,
-        example="https://archiveofourown.org/works/12345",
+        example="https://archiveofourown.org/works/10057010",
     )
 
 

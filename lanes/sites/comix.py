@@ -119,7 +119,6 @@ def site(origin: str = "https://comix.to") -> Site:
         named_numbers=True,
         evidence=Evidence("the source of three current readers", Certainty.LIKELY, "2026-08"),
         experimental=True,
-        example="https://comix.to/title/k4m9-the-paper-tide",
     )
 
 

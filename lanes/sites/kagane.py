@@ -91,7 +91,6 @@ def site(origin: str = "https://kagane.to") -> Site:
         hosts=hosts_at(origin, HOSTS),
         evidence=Evidence("the source of two current readers", Certainty.SURE, "2026-08"),
         experimental=True,
-        example="https://kagane.to/series/019f2b7c-4d10-7a35-9c88-60b1e2f3a4d5",
     )
 
 

@@ -135,7 +135,7 @@ def site(origin: str = "https://api.mangadex.org") -> Site:
         hosts=hosts_at(origin, HOSTS),
         named_numbers=True,
         evidence=Evidence("its API's documentation and the source of several readers", Certainty.SURE, "2026-08"),
-        example="https://mangadex.org/title/5b1f7a3c-90de-4c1b-a6f2-3d8e0c4b7a19/the-glass-ferry?lang=en",
+        example="https://mangadex.org/title/a96676e5-8ae2-425e-b549-7f15dd34a6d8?lang=en",
     )
 
 

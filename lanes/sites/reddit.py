@@ -80,5 +80,4 @@ REDDIT: Final = Recogniser(
     identify=identify,
     # One request a minute for an address since June 2026, whatever it asks for; and a tenth more, for its clock and ours.
     host_floors=dict.fromkeys(HOSTS, timedelta(seconds=70)),
-    example="https://www.reddit.com/r/serials+webfiction",
 )

@@ -160,7 +160,7 @@ def site(origin: str = "https://www.royalroad.com") -> Site:
         feed=True,
         hosts=hosts_at(origin, HOSTS),
         evidence=Evidence("the source of several readers", Certainty.LIKELY, "2026-09"),
-        example="https://www.royalroad.com/fiction/12345/the-orchard-of-bells",
+        example="https://www.royalroad.com/fiction/21220/mother-of-learning",
     )
 
 

@@ -52,5 +52,4 @@ SCRIBBLEHUB: Final = Recogniser(
     identify=identify,
     # Its pages refuse plain readers, and this host is all that is left to them: as slow as a Site with a Gap.
     host_floors=dict.fromkeys(HOSTS, timedelta(seconds=10)),
-    example="https://www.scribblehub.com/series/12345/lanterns-at-low-tide/",
 )

@@ -109,4 +109,3 @@ class Recogniser:
     identify: Callable[[Item], Item]
     host_floors: Mapping[str, timedelta] = field(default_factory=dict, hash=False)
     named_by: Callable[[str], str | None] = lambda _: None
-    example: str = ""

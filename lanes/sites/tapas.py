@@ -60,5 +60,4 @@ TAPAS: Final = Recogniser(
     named_by=named_by,
     # Its pages name the feeds no longer, so it suffers readers rather than inviting them: as slow as a Site with a Gap.
     host_floors=dict.fromkeys(HOSTS, timedelta(seconds=10)),
-    example="https://tapas.io/series/the-copper-heron/info",
 )

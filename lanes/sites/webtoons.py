@@ -77,7 +77,7 @@ def site(origin: str = "https://www.webtoons.com") -> Site:
         feed=True,
         hosts=hosts_at(origin, HOSTS),
         evidence=Evidence("the source of several readers, and reports of its feeds", Certainty.LIKELY, "2026-08"),
-        example="https://www.webtoons.com/en/fantasy/the-salt-lamp/list?title_no=12345",
+        example="https://www.webtoons.com/en/fantasy/tower-of-god/list?title_no=95",
     )
 
 

@@ -74,5 +74,4 @@ YOUTUBE: Final = Recogniser(
     identify=identify,
     # It refuses an address for hours and names no number: 5 s are 720 feeds an hour, each asked every 15 minutes at the soonest (max-age).
     host_floors=dict.fromkeys(HOSTS, timedelta(seconds=5)),
-    example="https://www.youtube.com/@the-tidal-workshop",
 )

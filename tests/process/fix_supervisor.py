@@ -24,12 +24,12 @@ import pytest
 from supervisor.xmlrpc import SupervisorTransport  # type: ignore[import-untyped]  # supervisor has no types
 
 from lanes.postgres import default_database_url
-from lanes.settings import PROCESS_NUMBERS
+from lanes.settings import process_numbers
 from tests.smallnet import ALLOWED
 
 ROOT = Path(__file__).parents[2]
 CONTACT = "you@example.org"
-NUMBER = PROCESS_NUMBERS["lane-feeds"]
+NUMBER = process_numbers()["lane-feeds"]
 
 
 def until(condition: Callable[[], Any], what: Callable[[], str], timeout: float = 30.0) -> Any:

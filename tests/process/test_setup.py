@@ -18,7 +18,7 @@ from typing import Self
 
 import pytest
 
-from lanes.settings import PROCESS_NUMBERS
+from lanes.settings import process_numbers
 from tests.smallnet import ALLOWED, Smallnet
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +36,7 @@ def fresh_environ(**more: str) -> dict[str, str]:
         if not name.startswith(("LANES_", "MAKE", "MFLAGS", "VIRTUAL_ENV"))
     }
     with socket.create_server(("127.0.0.1", 0)) as server:
-        free = min(server.getsockname()[1], 65000) - PROCESS_NUMBERS["lane-feeds"]
+        free = min(server.getsockname()[1], 65000) - process_numbers()["lane-feeds"]
     return {**kept, "LANES_METRICS_PORT": str(free), **more}
 
 

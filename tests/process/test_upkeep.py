@@ -15,7 +15,7 @@ import pytest
 from prometheus_client import generate_latest
 from psycopg import sql
 
-from lanes.settings import PROCESS_NUMBERS
+from lanes.settings import process_numbers
 from lanes.store import schema
 from lanes.store.pool import Database
 from lanes.store.turn import Turn
@@ -44,7 +44,7 @@ def health(base: int) -> dict[str, Any]:
     """What /health says; empty where nobody listens."""
     try:
         with build_opener(ProxyHandler({})).open(
-            f"http://127.0.0.1:{base + PROCESS_NUMBERS['upkeep']}/health"
+            f"http://127.0.0.1:{base + process_numbers()['upkeep']}/health"
         ) as answer:
             found: dict[str, Any] = json.load(answer)
             return found

@@ -12,7 +12,7 @@ import pytest
 
 from lanes.core.chapters import Document
 from lanes.errors import BadUrl
-from lanes.settings import PROCESS_NUMBERS, Settings
+from lanes.settings import Settings, process_numbers
 from lanes.sites import FEEDS, SITES, Site
 from lanes.sites.own import NUMBERS, Own, gather, number_of
 from tests.own_sites import install, sound
@@ -116,11 +116,11 @@ def test_the_port_of_an_own_site_comes_of_its_name_and_a_collision_names_both(ow
     assert f"zoo and inn would both serve their metrics at the port base + {number_of('inn')}" in broken.why
     settings = Settings.load({"LANES_METRICS_PORT": "9600"})
     assert settings.metrics_port_of("lane-inn", found.sites["inn"].number) == 9727
-    assert settings.metrics_port_of("lane-feeds", 127) == 9600 + PROCESS_NUMBERS["lane-feeds"]
+    assert settings.metrics_port_of("lane-feeds", 127) == 9600 + process_numbers()["lane-feeds"]
 
 
 def test_the_numbers_of_own_sites_are_clear_of_the_shipped_ones_and_are_ports_on_the_highest_base() -> None:
-    assert max(PROCESS_NUMBERS.values()) < NUMBERS[0]
+    assert max(process_numbers().values()) < NUMBERS[0]
     assert 65_000 + NUMBERS[-1] < 65_536
 
 

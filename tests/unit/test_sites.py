@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from lanes.core.chapters import NotRecognised
 from lanes.errors import BadUrl, UnknownSite
-from lanes.sites import SITES, by_name, recognise
+from lanes.sites import SITES, Site, by_name, recognise, site_of
+from lanes.sites.recognisers import RECOGNISERS
+
+AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 
 def test_every_site_is_found_by_its_name_and_names_are_unique() -> None:
@@ -29,9 +34,43 @@ def test_only_the_site_of_many_hosts_has_no_gap_and_it_is_asked_last() -> None:
     assert all(site.slots == 1 for site in SITES if not site.many_hosts)
 
 
+HOSTS = [(site.name, host) for site in SITES for host in site.hosts]
+
+
+def test_a_host_has_one_site_and_one_publisher() -> None:
+    """DESIGN 4.3: a host belongs to one Site."""
+    names = [host for _, host in HOSTS] + [host for each in RECOGNISERS for host in each.hosts]
+    assert len(names) == len(set(names))
+    assert {host: site_of(host).name for _, host in HOSTS} == {host: name for name, host in HOSTS}
+    assert {site_of(host).name for each in RECOGNISERS for host in each.hosts} == {"feeds"}
+
+
+@pytest.mark.parametrize(("name", "host"), HOSTS)
+@pytest.mark.parametrize(
+    "path", ["/", "/feed", "/feed.xml?format=rss", "/a/b/c/d/e", "/..", "/fiction/", "/title//", "/works/0"]
+)
+def test_no_url_at_a_host_of_a_site_ever_goes_to_feeds(name: str, host: str, path: str) -> None:
+    """The Lane of feeds would never be given a turn at a host that is another Site's: such a Series would go quiet silently."""
+    for url in (f"https://{host}{path}", f"http://{host}:8080{path}", f"https://reader:secret@{host}{path}"):
+        with pytest.raises(BadUrl, match=r"cannot be followed: .*paste"):
+            recognise(url)
+
+
+@pytest.mark.parametrize("site", [site for site in SITES if site.example], ids=lambda site: site.name)
+def test_an_example_is_followed_by_its_own_site(site: Site) -> None:
+    found, url = recognise(site.example)
+    assert found is site
+    assert recognise(url) == (site, url)
+
+
+def test_every_shipped_site_says_what_it_was_made_from() -> None:
+    assert [site.name for site in SITES if site.evidence is None] == []
+    assert [site.name for site in SITES if site.browser and not site.experimental] == []
+
+
 @pytest.mark.parametrize("site", SITES, ids=lambda site: site.name)
-def test_no_site_takes_an_empty_answer_for_a_document(site: object) -> None:
-    assert all(isinstance(each.read(b"", None, "https://x.example/"), NotRecognised) for each in SITES if each is site)
+def test_no_site_takes_an_empty_answer_for_a_document(site: Site) -> None:
+    assert isinstance(site.read(b"", None, "https://x.example/", AT), NotRecognised)
 
 
 @pytest.mark.parametrize(
