@@ -1,0 +1,156 @@
+"""sites verify: whether the landmarks of each Site are still there, on the owner's own network.
+
+Owns which Series stands for a Site, the wait for its Poll, and what is told.  Refuses to own: the Poll (its Lane makes it, at its pace).
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from lanes.cli.door import Store, open_store
+from lanes.cli.parser import DONE, FAILED
+from lanes.cli.status import lane_is_silent
+from lanes.cli.trying import attempt, code_of, url_of
+from lanes.cli.trying import verdict as verdict_of_try
+from lanes.cli.words import clean, print_json, print_table, relative
+from lanes.errors import BadUrl
+from lanes.sites import Site, by_name, sites
+from lanes.store.asking import Outcome
+from lanes.store.following import Named
+
+LOOK_AGAIN: Final = 0.2
+"""Seconds between two looks whether a Poll has ended."""
+
+
+class Found(StrEnum):
+    """What was found of a Site.  Closed."""
+
+    THERE = "there"
+    GONE = "gone"
+    EMPTY = "empty"
+    REFUSED = "refused"
+    FAILED = "failed"
+    HELD = "held"
+    UNKNOWN = "not known"
+    NOTHING = "nothing followed"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was found of a Site, by which Series (None: its example, or nothing), in words, and until when that lasts."""
+
+    site: str
+    found: Found
+    words: str
+    key: str | None = None
+    until: datetime | None = None
+
+
+def verify(asked: Namespace) -> int:
+    """One Check now for each Site, all at once; FAILED where a landmark is gone."""
+    wanted = sites() if asked.site is None else (by_name(asked.site),)
+    deadline = time.monotonic() + asked.wait
+    with open_store() as store:
+        followed, since = store.asking.followed(), store.asking.now()
+        keys = {site.name: followed[site.name].lately_good for site in wanted if site.name in followed}
+        waited = {site.name: key for site in wanted if (key := keys.get(site.name)) is not None}
+        for key in waited.values():
+            store.following.check_now(key)
+        found = _polled(store, waited, since, deadline, quiet=asked.json)
+        found += [_not_followed(store, site, asked, deadline) for site in wanted if site.name not in waited]
+        now = store.asking.now()
+    order = [site.name for site in wanted]
+    found.sort(key=lambda each: order.index(each.site))
+    _tell(found, now, as_json=asked.json)
+    return FAILED if any(each.found in (Found.GONE, Found.EMPTY) for each in found) else DONE
+
+
+def _polled(store: Store, waited: dict[str, str], since: datetime, deadline: float, *, quiet: bool) -> list[Verdict]:
+    """What the Polls of these Series found, each told as it ends; why not, of those that have not ended in time."""
+    left = {site: store.following.find(key) for site, key in waited.items()}
+    found: list[Verdict] = []
+    while left and time.monotonic() < deadline:
+        for site, series in [*left.items()]:
+            verdict = _by_now(store, site, series, since, deadline)
+            if verdict is not None:
+                found.append(verdict)
+                del left[site]
+                if not quiet:
+                    sys.stderr.write(f"{site}: {verdict.found}\n")
+        if left:
+            time.sleep(LOOK_AGAIN)
+    return found + [_late(store, site, series.key) for site, series in left.items()]
+
+
+def _by_now(store: Store, site: str, series: Named, since: datetime, deadline: float) -> Verdict | None:
+    """What is known of it: how its Poll ended, or what holds it for longer than is waited."""
+    outcome = store.asking.first_outcome(series.series_id, since)
+    if outcome is not None:
+        return of_poll(site, series.key, outcome)
+    found = store.asking.one(series.key)
+    left = timedelta(seconds=deadline - time.monotonic())
+    if not found.why.held or (found.why.until is not None and found.why.until - found.standing.now < left):
+        return None
+    return Verdict(site, Found.HELD, found.why.reason, series.key, found.why.until)
+
+
+def of_poll(site: str, key: str, outcome: Outcome) -> Verdict:
+    """What the outcome of a Poll says of its Site's landmarks."""
+    detail = outcome.detail or ("" if outcome.status is None else f"status {outcome.status}")
+    match outcome.outcome:
+        case "new" | "unchanged":
+            return Verdict(site, Found.THERE, "its landmarks are there", key)
+        case "suspiciously empty":
+            return Verdict(site, Found.EMPTY, "recognised, but no Chapter is there where some were known", key)
+        case "failed" if outcome.kind in ("not recognised", "list missing", "fault"):
+            return Verdict(site, Found.GONE, f"not recognised: {detail}", key)
+        case "refused" | "asked to wait" | "disallowed" | "blocked":
+            return Verdict(site, Found.REFUSED, f"{outcome.outcome}: {detail}", key)
+        case _:
+            return Verdict(site, Found.FAILED, f"{outcome.outcome}: {detail}", key)
+
+
+def _late(store: Store, site: str, key: str) -> Verdict:
+    series = store.asking.one(key)
+    if lane_is_silent(store.asking.lane(site), series.standing.now):
+        return Verdict(site, Found.UNKNOWN, f"no Lane of {site} runs: `make run` starts it", key)
+    return Verdict(site, Found.UNKNOWN, f"not polled in time: {series.why.reason}", key, series.why.until)
+
+
+def _not_followed(store: Store, site: Site, asked: Namespace, deadline: float) -> Verdict:
+    if not asked.example or not site.example:
+        lack = "it has no example" if asked.example else "--example asks it for its example"
+        return Verdict(site.name, Found.NOTHING, f"nothing of it is followed: {lack}")
+    patience = timedelta(seconds=max(0.0, deadline - time.monotonic()))
+    try:
+        tried = attempt(store, site, url_of(site, site.example), patience, quiet=asked.json)
+    except BadUrl as error:
+        return Verdict(site.name, Found.UNKNOWN, str(error))
+    short, words = verdict_of_try(tried)
+    found = {
+        "recognised": Found.THERE,
+        "not recognised": Found.GONE,
+        "failed": Found.FAILED,
+        "not asked": Found.HELD,
+    }.get(short, Found.REFUSED)
+    told = words if code_of(tried) == DONE else f"{short}: {words}"
+    return Verdict(site.name, found, f"its example: {told}", None, getattr(tried, "until", None))
+
+
+def _tell(found: Sequence[Verdict], now: datetime, *, as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+        return
+    print_table(
+        ("SITE", "LANDMARKS", "SERIES", "UNTIL", "WORDS"),
+        ((each.site, each.found, each.key or "-", relative(each.until, now), clean(each.words)) for each in found),
+        cut=("WORDS",),
+        drop=("SERIES",),
+    )
