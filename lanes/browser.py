@@ -7,7 +7,6 @@ imported), and meaning (`lanes.core.outcome`).  Must never break: a lost browser
 from __future__ import annotations
 
 import threading
-import time
 from datetime import datetime, timedelta
 from typing import Final, Protocol, assert_never
 from uuid import UUID
@@ -91,7 +90,7 @@ class Browser:
 
     def _awaited(self, url: str, host: str, hand: InHand) -> Answer:
         sent: tuple[Sent, ...] = ()
-        renew_at = time.monotonic() + RENEW.total_seconds()
+        in_tab, renew_at = False, RENEW
         while (page := self._store.look(hand.token)) is not None:
             if page.sent_at is not None and not sent:
                 hand.was_sent(Sent(url, host, None, page.sent_at))
@@ -107,11 +106,12 @@ class Browser:
                 return _postponed(page.browser, sent)
             if self._stop.is_set():
                 return Postponed("stopping", timedelta(0), sent)
-            if not page.taken and time.monotonic() >= renew_at:
+            if not in_tab and (page.taken or page.waited >= renew_at):
+                # Once more when a tab has it, so that its time stands well inside the lease however long it queued.
                 if not self._store.renew(hand.host_id, hand.series_id, hand.token, LEASE):
                     return Postponed("its lease has ended", timedelta(0), sent)
                 hand.lease_renewed(LEASE)
-                renew_at = time.monotonic() + RENEW.total_seconds()
+                in_tab, renew_at = page.taken, page.waited + RENEW
             self._bell.wait(LOOK)
         return Postponed("the browser's sidecar ended with it", timedelta(0), sent)
 

@@ -32,9 +32,10 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page that was asked for, as it stands.  `taken`: a tab has it.  `overdue`: its time is over.  `sent_at`: when its request was
-    written; None: not yet.  Sent, and no tab has it: the sidecar that sent it has ended."""
+    """A page that was asked for, as it stands, `waited` after that.  `taken`: a tab has it.  `overdue`: its time is over.  `sent_at`: when
+    its request was written; None: not yet.  Sent, and no tab has it: the sidecar that sent it has ended."""
 
+    waited: timedelta
     taken: bool
     overdue: bool
     sent_at: datetime | None
@@ -97,7 +98,9 @@ class AskingStore:
                 if row.trouble is not None
                 else Shown(row.status, row.headers, row.final_url, bytes(row.html), row.held)
             )
-        return Page(row.taken_at is not None, row.overdue, row.sent_at, opened, Standing(row.stop, row.wait))
+        return Page(
+            row.waited, row.taken_at is not None, row.overdue, row.sent_at, opened, Standing(row.stop, row.wait)
+        )
 
     def renew(self, host_id: int, series_id: int | None, token: UUID, lease: timedelta) -> bool:
         """A Poll whose page still queues holds its host and its Series on; False: its lease is over."""

@@ -7,7 +7,8 @@ FROM lanes.ask_page(:token, :site, :host_id, :url, :hosts, :landmark, :settles_f
 
 -- name: look_at_page(token)^
 -- How a page stands, and the browser with it.
-SELECT p.*, coalesce(p.deadline_at < lanes.now(), false) AS overdue, b.reason AS stop, b.until - lanes.now() AS wait
+SELECT p.*, lanes.now() - p.asked_at AS waited, coalesce(p.deadline_at < lanes.now(), false) AS overdue,
+       b.reason AS stop, b.until - lanes.now() AS wait
 FROM lanes.browser_pages p CROSS JOIN lanes.browser_trouble(lanes.now()) b
 WHERE p.token = :token;
 
