@@ -1,21 +1,401 @@
-"""The `browser-sidecar` command.
+"""The `browser-sidecar` command: takes pages from rows, has tabs open them, and writes back what they came to (DESIGN 7).
 
-Owns the process that serves browser pages, once a registered Site needs one.  Refuses to own: anything a Lane does.  Must never
-break: where no Site needs a browser it says so and ends well, so that a supervisor leaves it alone.
+Owns the serving loop and its heartbeat, and when Chrome wakes, sleeps and is started afresh.  Refuses to own: Chrome, and what a page
+means.  Must never break: a loss is noticed once and written before anything else is taken, and no page is in hand without its row.
 """
 
 from __future__ import annotations
 
 import argparse
+import logging
+import os
+import select
+import signal
 import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, TypeVar
+from uuid import UUID
+
+from browser_sidecar import chrome
+from browser_sidecar.browser import Browser, ChromeElsewhere, OwnChrome, Visit
+from browser_sidecar.chrome import NotStarted
+from browser_sidecar.metrics import SidecarMetrics
+from browser_sidecar.page import Lost
+from lanes.core.pages import BEAT, LOST, PATIENCE, PageAsked
+from lanes.core.urls import shown
+from lanes.errors import DatabaseAway, SettingsError
+from lanes.fetch.guard import Guard
+from lanes.metrics import Endpoint
+from lanes.settings import Settings
+from lanes.store import schema
+from lanes.store.browsing import ServingStore
+from lanes.store.pool import Bell, Database
+from lanes.store.turn import Turn
+
+log = logging.getLogger("browser_sidecar")
+
+AWAY_FIRST, AWAY_LONGEST = 0.5, 10.0  # seconds between tries while Postgres is away
+ENDS: Final = 3.0
+"""s for a tab to end its page once Chrome is gone."""
+
+T = TypeVar("T")
+
+_ABOUT: Final = """\
+Owns Chrome, and opens in it the pages that the Lanes of some Sites ask for. It runs beside the Lanes, under supervisord;
+nobody but Postgres rows connects them, and without it everything but those Sites works.
+
+Chrome is started with the first page, ends after five idle minutes, and reaches the network only through a proxy in this
+process that refuses addresses of this machine and of private networks. Chrome itself is not part of Lanes:
+
+  apt install chromium
+
+Settings come from the environment alone; deploy/lanes.env.example explains each. Of concern here:
+
+  LANES_CONTACT            stands in the User-Agent of every page, after Chrome's own
+  LANES_BROWSER_BINARY     which Chrome, where it is not on the PATH
+  LANES_BROWSER_SANDBOX    false: for a container without user namespaces
+  LANES_BROWSER_TABS       how many pages at a time
+  LANES_BROWSER_WS_URL     a Chrome that runs elsewhere, e.g. ws://chrome.example.org:9222, instead of one of our own
+  LANES_ALLOW_NETWORKS     networks that may be asked besides public addresses
+
+  browser-sidecar                                                 as supervisord starts it
+  curl -s 127.0.0.1:9603/health                                   how it is
+  lanes status                                                    what is wrong, and what to do
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Rhythm:
+    """Seconds, pages and bytes."""
+
+    beat: float = BEAT.total_seconds()
+    idle: float = 300.0
+    """After which Chrome sleeps: what it would cost to wake it for the next page is 2 s."""
+    patience: float = PATIENCE.total_seconds()
+    retry: float = LOST.total_seconds()
+    """After which a Chrome that did not start is tried again."""
+    pages: int = 200
+    """After which Chrome is started afresh: it grows by a megabyte a page."""
+    weigh: float = 60.0
+    """Between two weighings, which take a tenth of a second."""
+    memory: int = 900 * 2**20
+    """Bytes past which it is started afresh: half as much again as it takes after so many pages; for each further tab a quarter more."""
+
+
+class Sidecar:
+    """One thread for each tab, because a page's thread blocks while Chrome works; the loop's own never waits for a page."""
+
+    def __init__(
+        self,
+        store: ServingStore,
+        turn: Turn,
+        browser: Browser,
+        metrics: SidecarMetrics,
+        *,
+        tabs: int = 1,
+        rhythm: Rhythm = Rhythm(),
+    ) -> None:
+        self._store, self._turn, self._browser, self._metrics = store, turn, browser, metrics
+        self._tabs, self._rhythm = tabs, rhythm
+        self._memory_bound = rhythm.memory * (3 + tabs) // 4
+        self._threads = ThreadPoolExecutor(tabs, "tab")
+        self._lock = threading.Lock()
+        self._in_hand: dict[UUID, float] = {}
+        self._loss: str | None = None
+        self._broken: str | None = None
+        self._broken_until = 0.0
+        self._unanswered = True
+        self._ours: bool | None = None
+        self._told: str | None = None
+        self._served = 0
+        self._worn = False
+        self._idle_since = time.monotonic()
+        self._beat_at = self._weigh_at = 0.0
+        self._ending = threading.Event()
+        self._woken, self._wake = os.pipe()
+        os.set_blocking(self._woken, False)
+        os.set_blocking(self._wake, False)
+
+    @property
+    def stopping(self) -> bool:
+        return self._ending.is_set()
+
+    def run(self, bell: Bell) -> None:
+        """Serves until stopped; outlives a missing Postgres by waiting for it."""
+        away = AWAY_FIRST
+        while not self.stopping:
+            try:
+                wait = self.run_once()
+                self._metrics.database(up=True)
+                away = AWAY_FIRST
+            except DatabaseAway as cause:
+                self._metrics.database(up=False)
+                self._ours = None
+                log.warning("the sidecar waits for Postgres cause=%s", cause)
+                self.sleep(away)
+                away = min(away * 2, AWAY_LONGEST)
+                continue
+            bell.wait(wait, self._woken)
+            self._drain()
+
+    def run_once(self) -> float:
+        """One round: what happened is written, the heart beats, idle tabs take pages.  Seconds until the next, unless woken."""
+        if not self._is_our_turn():
+            return self._rhythm.beat
+        self._write_loss()
+        if (trouble := self._trouble()) is not None:
+            self._say(trouble)
+        else:
+            self._serve()
+        return max(0.01, self._beat_at - time.monotonic())
+
+    def stop(self) -> None:
+        """Ends the sleep and takes no more.  Safe in a signal handler."""
+        self._ending.set()
+        self._wake_up()
+
+    def sleep(self, seconds: float) -> bool:
+        """Sleeps until woken, at most `seconds`; whether it is time to stop."""
+        select.select([self._woken], [], [], seconds)
+        self._drain()
+        return self.stopping
+
+    def finish(self) -> None:
+        """Ends Chrome, and with it the pages in hand; whoever asked for them puts its Poll back."""
+        self._browser.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        until = time.monotonic() + ENDS
+        while self._in_hand and time.monotonic() < until:
+            self.sleep(0.1)
+        if self._ours:
+            with suppress(DatabaseAway):
+                self._store.unable("its sidecar was stopped")
+
+    def _is_our_turn(self) -> bool:
+        before, self._ours = self._ours, self._turn.take()
+        if self._ours and before is not True:
+            self._unanswered, self._beat_at = True, 0.0
+        if self._ours is not before:
+            log.info("this sidecar serves" if self._ours else "another sidecar serves, this one stands by")
+        if not self._ours:
+            self._metrics.stands(
+                "standing by: another sidecar serves", up=False, awake=self._browser.is_awake, in_use=len(self._in_hand)
+            )
+            if not self._in_hand:
+                self._rested()
+        return self._ours
+
+    def _write_loss(self) -> None:
+        if (died := self._browser.died()) is not None:
+            self._lose(died)
+        with self._lock:
+            overdue = any(time.monotonic() - began > self._rhythm.patience for began in self._in_hand.values())
+        if overdue:
+            self._lose("a page was not done in its time")
+        if self._loss is not None:
+            news = self._store.lose()
+            log.error("the browser is lost cause=%s known_before=%s", self._loss, not news)
+            self._loss = None
+
+    def _lose(self, why: str) -> None:
+        """Noticed once for each Chrome, by whoever comes first; written by the loop."""
+        with self._lock:
+            if self._browser.is_awake and self._loss is None:
+                self._loss = why  # before it is ended: nothing is taken from now on
+        if self._rested():
+            self._metrics.lost()
+        self._wake_up()
+
+    def _trouble(self) -> str | None:
+        """Why no page can be opened, in words with the remedy."""
+        if self._broken is not None and time.monotonic() >= self._broken_until:
+            self._broken = None
+        return self._broken or self._browser.lack()
+
+    def _say(self, trouble: str) -> None:
+        """The browser is down, and it is told why; the heart does not beat."""
+        self._metrics.stands(trouble, up=False, awake=False, in_use=len(self._in_hand))
+        if trouble != self._told:
+            log.error("no page can be opened: %s", trouble)
+        if trouble != self._told or time.monotonic() >= self._weigh_at:
+            self._store.unable(trouble)
+            self._weigh_at = time.monotonic() + self._rhythm.weigh
+        self._told = trouble
+        self._beat_at = time.monotonic() + self._rhythm.beat
+
+    def _serve(self) -> None:
+        if self._told is not None:
+            self._told, self._beat_at = None, 0.0
+            log.info("pages can be opened version=%s", self._browser.version)
+        if self._unanswered and not self._in_hand:
+            # What a predecessor had in its tabs, or we in a time without Postgres, nobody has in a tab any more.
+            self._store.begin(self._browser.version)
+            self._unanswered = False
+        self._weigh()
+        if not self._in_hand:
+            self._rest()
+        if time.monotonic() >= self._beat_at:
+            self._beat_at = time.monotonic() + self._rhythm.beat
+            self._browser.keep_house()
+            self._store.beat(awake=self._browser.is_awake, version=self._browser.version)
+        while self._may_take() and (asked := self._store.take()) is not None:
+            with self._lock:
+                self._in_hand[asked.token] = time.monotonic()
+            self._threads.submit(self._carry, asked)
+        in_use = len(self._in_hand)
+        awake = self._browser.is_awake or in_use > 0
+        state = f"{in_use} of {self._tabs} tabs in use" if in_use else "Chrome is awake" if awake else "Chrome sleeps"
+        self._metrics.stands(state, up=True, awake=awake, in_use=in_use)
+
+    def _may_take(self) -> bool:
+        return (
+            len(self._in_hand) < self._tabs
+            and self._loss is None
+            and self._broken is None
+            and not self._unanswered
+            and not self.stopping
+            and not self._worn
+            and self._served + len(self._in_hand) < self._rhythm.pages
+        )
+
+    def _weigh(self) -> None:
+        if not self._browser.is_awake or time.monotonic() < self._weigh_at:
+            return
+        self._weigh_at = time.monotonic() + self._rhythm.weigh
+        memory = self._browser.memory()
+        self._metrics.weighs(memory)
+        self._worn = self._worn or memory > self._memory_bound
+        log.debug("Chrome was weighed bytes=%s pages=%s", memory, self._served)
+
+    def _rest(self) -> None:
+        """No page is in hand: Chrome is ended where that is due."""
+        if self._worn:
+            log.info("Chrome is started afresh pages=%s", self._served)
+            self._metrics.restarted()
+        elif time.monotonic() - self._idle_since < self._rhythm.idle:
+            return
+        self._rested()
+
+    def _rested(self) -> bool:
+        """Chrome is ended; whether it was awake."""
+        self._served, self._worn = 0, False
+        self._metrics.weighs(0)
+        return self._browser.give_up()
+
+    def _carry(self, asked: PageAsked) -> None:
+        """One page, in a tab's thread."""
+        began = time.monotonic()
+        try:
+            visit = self._browser.open(asked, partial(self._insist, partial(self._store.sending, asked.token)))
+            self._end_page(asked, visit, time.monotonic() - began)
+        except NotStarted as error:
+            self._broken, self._broken_until = str(error), time.monotonic() + self._rhythm.retry
+        except DatabaseAway as cause:
+            self._unanswered = True
+            log.warning("a page ended without its database site=%s cause=%s", asked.site, cause)
+        except Exception:
+            self._unanswered = True
+            log.exception("a bug ended a page site=%s", asked.site)
+        finally:
+            self._idle_since = time.monotonic()
+            with self._lock:
+                self._in_hand.pop(asked.token, None)
+            self._wake_up()
+
+    def _end_page(self, asked: PageAsked, visit: Visit, seconds: float) -> None:
+        self._metrics.page_ended(visit, seconds)
+        self._served += 1
+        self._worn = self._worn or self._served >= self._rhythm.pages
+        match visit.came:
+            case None:
+                return
+            case Lost(why=why):
+                if not self.stopping:
+                    log.warning(
+                        "a page was lost with the browser site=%s url=%s cause=%s", asked.site, shown(asked.url), why
+                    )
+                    self._lose(why)
+            case came:
+                self._insist(partial(self._store.answer, asked.token, came))
+
+    def _insist(self, write: Callable[[], T]) -> T:
+        """Writes as soon as Postgres is there, within a page's time.  Raises: DatabaseAway."""
+        until = time.monotonic() + self._rhythm.patience
+        while True:
+            try:
+                return write()
+            except DatabaseAway:
+                if time.monotonic() >= until or self._ending.wait(AWAY_FIRST):
+                    raise
+
+    def _wake_up(self) -> None:
+        with suppress(BlockingIOError):  # it is being woken already
+            os.write(self._wake, b"!")
+
+    def _drain(self) -> None:
+        with suppress(BlockingIOError):
+            os.read(self._woken, 4096)
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Say that there is nothing to serve, and exit 0: no registered Site needs a browser yet."""
+    """Serves until SIGTERM or SIGINT, and returns 0; 2 where the settings are wrong."""
     parser = argparse.ArgumentParser(
-        prog="browser-sidecar",
-        description="Owns Chrome and serves pages to the Lanes of Sites that need a browser. No registered Site needs one yet.",
+        prog="browser-sidecar", description=_ABOUT, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.parse_args(argv)
-    sys.stdout.write("No registered Site needs a browser: nothing to serve.\n")
+    try:
+        settings = Settings.load(os.environ)
+        agent = settings.user_agent()
+    except SettingsError as error:
+        sys.stderr.write(f"browser-sidecar: {error}\n")
+        return 2
+    logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    return _serve(settings, _browser(settings, agent))
+
+
+def _browser(settings: Settings, agent: str) -> Browser:
+    guard = Guard(settings.allow_networks)
+    if settings.browser_ws_url is not None:
+        log.warning(
+            "Chrome runs elsewhere and has its own way to the network: only literal addresses, and those that it reports, are checked"
+        )
+        return ChromeElsewhere(settings.browser_ws_url, guard, agent)
+    chrome.adopt_orphans()
+    chrome.clear_leavings()
+    return OwnChrome(guard, agent, named=settings.browser_binary, sandbox=settings.browser_sandbox)
+
+
+def _serve(settings: Settings, browser: Browser) -> int:
+    metrics = SidecarMetrics(settings.browser_tabs)
+    database = Database(settings.database_url, largest=settings.browser_tabs + 1, application="browser")
+    turn = Turn(settings.database_url, "browser")
+    store = ServingStore(database)
+    sidecar = Sidecar(store, turn, browser, metrics, tabs=settings.browser_tabs)
+    for name in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(name, lambda *_: sidecar.stop())
+    endpoint = Endpoint(settings.metrics_bind, settings.metrics_port_of("browser"), metrics.registry, metrics.health)
+    endpoint.start()
+    log.info("the sidecar starts tabs=%s database=%s", settings.browser_tabs, settings.database_place())
+    bell = store.bell()
+    try:
+        if schema.wait_until_ready(settings.database_url, log.warning, sidecar.sleep):
+            sidecar.run(bell)
+        sidecar.finish()
+        log.info("the sidecar ends")
+    finally:
+        browser.close()
+        bell.close()
+        turn.leave()
+        database.close()
+        endpoint.stop()
     return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

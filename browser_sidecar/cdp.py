@@ -1,0 +1,235 @@
+"""The DevTools protocol over one websocket: calls, their replies, and events by session.
+
+Owns the socket and its one reader.  Refuses to own: what any method means.  Must never break: when the socket dies, or is silent past its
+deadline, every pending call fails at once, and so does every later one.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import websocket
+
+log = logging.getLogger("browser_sidecar.cdp")
+
+CALL: Final = 15.0
+"""s for one call, where its caller names no other."""
+CONNECT: Final = 10.0
+"""s for the socket and its handshake."""
+LARGEST: Final = 64 * 2**20
+"""Bytes of one frame: twice what the largest page takes that is read, so that no page can fill our memory through its events."""
+
+Heard = Callable[[str, Mapping[str, Any]], None]
+
+
+class CdpError(Exception):
+    """Base of what a call ends in, other than its result."""
+
+
+class Gone(CdpError):
+    """The socket is dead, for the reason that its text says."""
+
+
+class Late(CdpError):
+    """No reply in time; the socket lives."""
+
+
+class Declined(CdpError):
+    """The other side answered that it will not, or cannot."""
+
+    def __init__(self, method: str, message: str) -> None:
+        self.message = message
+        super().__init__(f"{method}: {message}")
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """s without a byte after which the other side is asked for a sign of life, and after which it is given up."""
+
+    ask: float = 5.0
+    end: float = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A call that waits: for its reply, or for the words why there will be none."""
+
+    session: str | None
+    reply: queue.SimpleQueue[Mapping[str, Any] | str]
+
+
+class _CappedFrames(websocket.frame_buffer):
+    def recv_length(self) -> None:
+        super().recv_length()
+        if self.length is not None and self.length > LARGEST:
+            raise websocket.WebSocketProtocolException(f"a frame of {self.length} bytes")
+
+
+class Cdp:
+    """One connection.  Safe for threads.
+
+    A thread reads, because replies to several callers and events come on one socket in any order.  Events are told in that thread: who
+    hears one answers soon, and calls nobody (`tell` is allowed).
+    """
+
+    def __init__(self, url: str, *, silence: Silence = Silence()) -> None:
+        """Connects.  Raises: Gone."""
+        self._silence = silence
+        self._socket = websocket.WebSocket(enable_multithread=True, skip_utf8_validation=True)
+        self._socket.frame_buffer = _CappedFrames(self._socket._recv, skip_utf8_validation=True)  # noqa: SLF001 - the library's own way to make one
+        self._pending: dict[int, _Pending] = {}
+        self._heard: dict[str | None, Heard] = {}
+        self._lock = threading.Lock()
+        self._number = 0
+        self._dead: str | None = None
+        try:
+            # Chrome lets nobody in who comes from a web page, which is what an Origin header says.
+            self._socket.connect(  # type: ignore[no-untyped-call]
+                url, timeout=CONNECT, suppress_origin=True, http_no_proxy=["*"], redirect_limit=0
+            )
+            self._socket.settimeout(silence.ask)
+        except (websocket.WebSocketException, OSError, ValueError) as error:
+            self._socket.shutdown()  # type: ignore[no-untyped-call]
+            raise Gone(f"no connection: {_said(error)}") from error
+        self._reader = threading.Thread(target=self._read, name="cdp", daemon=True)
+        self._reader.start()
+
+    @property
+    def dead(self) -> str | None:
+        """Why the socket is dead; None while it lives."""
+        return self._dead
+
+    def call(
+        self, method: str, params: Mapping[str, Any] | None = None, session: str | None = None, timeout: float = CALL
+    ) -> Mapping[str, Any]:
+        """The result of a method, within `timeout` seconds.  Raises: Gone, Late, Declined."""
+        pending = _Pending(session, queue.SimpleQueue())
+        number = self._send(method, params, session, pending)
+        try:
+            answer = pending.reply.get(timeout=timeout)
+        except queue.Empty:
+            raise Late(f"{method}: no reply within {timeout:g} s") from None
+        finally:
+            with self._lock:
+                self._pending.pop(number, None)
+        if isinstance(answer, str):
+            raise Gone(answer)
+        if "error" in answer:
+            raise Declined(method, str(answer["error"].get("message", "no reason given"))[:500])
+        result = answer.get("result")
+        return result if isinstance(result, Mapping) else {}
+
+    def tell(self, method: str, params: Mapping[str, Any] | None = None, session: str | None = None) -> None:
+        """A call whose result nobody waits for.  Raises: Gone."""
+        self._send(method, params, session, None)
+
+    def listen(self, session: str | None, heard: Heard) -> None:
+        """Has the events of a session told to `heard` as (method, params), in the reader's thread.  None: those of no session."""
+        with self._lock:
+            self._heard[session] = heard
+
+    def end_session(self, session: str, why: str) -> None:
+        """Tells nobody of its events any more, and fails the calls that wait in it."""
+        with self._lock:
+            self._heard.pop(session, None)
+            waiting = [number for number, pending in self._pending.items() if pending.session == session]
+            ended = [self._pending.pop(number) for number in waiting]
+        for pending in ended:
+            pending.reply.put(why)
+
+    def close(self) -> None:
+        """Ends the connection; pending calls fail."""
+        self._die("closed")
+        self._reader.join(timeout=self._silence.end)
+
+    def _send(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        session: str | None,
+        pending: _Pending | None,
+    ) -> int:
+        with self._lock:
+            if self._dead is not None:
+                raise Gone(self._dead)
+            self._number += 1
+            number = self._number
+            if pending is not None:
+                self._pending[number] = pending
+        message = {"id": number, "method": method, "params": params or {}}
+        if session is not None:
+            message["sessionId"] = session
+        try:
+            self._socket.send(json.dumps(message))
+        except (websocket.WebSocketException, OSError) as error:
+            self._die(f"nothing can be written: {_said(error)}")
+            raise Gone(self.dead or "closed") from error
+        return number
+
+    def _read(self) -> None:
+        """Until the socket dies.  A read that came to nothing goes on where it was."""
+        heard_at, asked = time.monotonic(), False
+        try:
+            while True:
+                try:
+                    kind, frame = self._socket.recv_data(control_frame=True)
+                except websocket.WebSocketTimeoutException:
+                    if time.monotonic() - heard_at >= self._silence.end:
+                        self._die(f"silent for {self._silence.end:g} s")
+                        return
+                    if not asked:
+                        self._socket.ping()
+                        asked = True
+                    continue
+                heard_at, asked = time.monotonic(), False
+                if kind == websocket.ABNF.OPCODE_CLOSE:
+                    self._die("the other side closed it")
+                    return
+                if kind == websocket.ABNF.OPCODE_TEXT:
+                    self._take(json.loads(frame.decode("utf-8", "replace")))
+        except (websocket.WebSocketException, OSError) as error:
+            self._die(_said(error))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            self._die(f"it says what is no message: {_said(error)}")
+        finally:
+            self._socket.shutdown()  # type: ignore[no-untyped-call]
+
+    def _take(self, message: Mapping[str, Any]) -> None:
+        number = message.get("id")
+        if number is not None:
+            with self._lock:
+                pending = self._pending.pop(number, None)
+            if pending is not None:
+                pending.reply.put(message)
+            return
+        with self._lock:
+            heard = self._heard.get(message.get("sessionId"))
+        if heard is None:
+            return
+        try:
+            heard(message["method"], message.get("params") or {})
+        except Gone:
+            raise
+        except Exception:
+            log.exception("a bug met an event of the browser method=%s", message.get("method"))
+
+    def _die(self, why: str) -> None:
+        with self._lock:
+            if self._dead is not None:
+                return
+            self._dead = why
+            ended, self._pending = list(self._pending.values()), {}
+        self._socket.abort()  # type: ignore[no-untyped-call]
+        for pending in ended:
+            pending.reply.put(why)
+
+
+def _said(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:200] or type(error).__name__

@@ -1,0 +1,354 @@
+"""One page, opened in a fresh context of a running Chrome, waited for and read (DESIGN 7).
+
+Owns what is waited for, for how long, and what the page came to.  Refuses to own: rows, the process, the way to the network.  Must never
+break: whatever a page does, it ends in its time, and nothing of it is left for the next.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from browser_sidecar.cdp import Cdp, CdpError, Declined, Gone, Late
+from browser_sidecar.failures import not_shown
+from browser_sidecar.proxy import Gate
+from browser_sidecar.seen import CRASHED, MOST, Document, Seen
+from browser_sidecar.unwanted import MEDIA, blocked_urls
+from lanes.core.answer import Trouble
+from lanes.core.challenge import LOOKED_AT, by_header, sign_of
+from lanes.core.pages import PATIENCE, SETTLING, NotShown, Opened, PageAsked, Shown
+from lanes.core.urls import split
+from lanes.fetch.guard import Guard
+from lanes.fetch.limits import LIMITS
+
+log = logging.getLogger("browser_sidecar.page")
+
+PIECE: Final = 2**21
+"""Characters of a page that are read at a time: other tabs share the socket."""
+
+Sending = Callable[[], timedelta | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Seconds."""
+
+    document: float = LIMITS.whole
+    """From the request to a document's header, redirects included: as for any fetch."""
+    settling: float = SETTLING.total_seconds()
+    settled: float = SETTLING.total_seconds() / 2
+    """After which a page with `settles_for` is read as it is: what comes later than that comes seldom."""
+    look: float = 0.25
+    """Between two looks at a page."""
+    busy: float = 5.0
+    """For Chrome to answer a look; a page whose scripts run on does not."""
+    call: float = 15.0
+    """For Chrome to answer anything else."""
+    whole: float = PATIENCE.total_seconds() - 15.0
+    """From when a tab takes a page until it is answered: inside the time after which the browser would be called lost."""
+
+
+TIMES: Final = Times()
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The browser did not do what it should, for the reason in words; no fault of the page's Site is known."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """A page at one instant."""
+
+    url: str
+    ready: str
+    landmark: bool
+    settled: bool
+    title: str
+
+
+_LOOK: Final = """((landmark, settles) => {
+  const has = s => { try { return !!s && document.querySelector(s) !== null } catch { return false } };
+  return [location.href, document.readyState, has(landmark), has(settles), document.title.slice(0, 300)];
+})(%s, %s)"""
+_HEAD: Final = f"(document.documentElement?.outerHTML ?? '').slice(0, {LOOKED_AT})"
+_KEEP: Final = """(() => {
+  const kind = document.doctype ? '<!DOCTYPE html>\\n' : '';
+  globalThis.page = (kind + (document.documentElement?.outerHTML ?? '')).toWellFormed();
+  return page.length;
+})()"""
+_PIECE: Final = """(() => {
+  let end = Math.min(%d + %d, page.length);
+  if (end < page.length && (page.charCodeAt(end) & 0xfc00) === 0xdc00) end--;
+  return [end, page.slice(%d, end)];
+})()"""
+
+
+def open_page(
+    cdp: Cdp,
+    asked: PageAsked,
+    *,
+    agent: str,
+    gate: Gate | None,
+    guard: Guard,
+    sending: Sending,
+    times: Times = TIMES,
+) -> Opened | Lost | None:
+    """What the page came to; None: nobody waits for it any more, and nothing was sent.
+
+    `agent` is the whole User-Agent.  `gate`: its way to the network; None in a Chrome elsewhere, which has its own.  `sending` is called
+    right before the request is written, and says how long to wait first.
+    """
+    until = time.monotonic() + times.whole
+    context: str | None = None
+    try:
+        context = _context(cdp, gate)
+        tab = _Tab(cdp, context, asked, agent, gate, guard, times)
+        if (wait := sending()) is None:
+            return None
+        return tab.opened(wait.total_seconds(), until)
+    except CdpError as error:
+        return Lost(str(error))
+    finally:
+        if context is not None:
+            _dispose(cdp, context, times)
+
+
+def _context(cdp: Cdp, gate: Gate | None) -> str:
+    way = {} if gate is None else {"proxyServer": f"http://127.0.0.1:{gate.port}", "proxyBypassList": "<-loopback>"}
+    made: str = cdp.call("Target.createBrowserContext", {"disposeOnDetach": True, **way})["browserContextId"]
+    return made
+
+
+def _dispose(cdp: Cdp, context: str, times: Times) -> None:
+    """Whatever is left of the page goes; a Chrome that cannot even do that is given up."""
+    try:
+        cdp.call("Target.disposeBrowserContext", {"browserContextId": context}, timeout=times.call)
+    except Gone:
+        return
+    except CdpError as error:
+        log.warning("Chrome does not end a page, it is given up cause=%s", error)
+        cdp.close()
+
+
+class _Tab:
+    """A tab with one page, ready to be sent where the page is."""
+
+    def __init__(
+        self,
+        cdp: Cdp,
+        context: str,
+        asked: PageAsked,
+        agent: str,
+        gate: Gate | None,
+        guard: Guard,
+        times: Times,
+    ) -> None:
+        self._cdp, self._asked, self._gate, self._times = cdp, asked, gate, times
+        self._world: tuple[str, int] | None = None
+        self._held_since: float | None = None
+        self._judged: tuple[tuple[str, ...], str | None, bool] | None = None
+        self._call("Browser.setDownloadBehavior", {"behavior": "deny", "browserContextId": context}, at=None)
+        target = self._call("Target.createTarget", {"url": "about:blank", "browserContextId": context}, at=None)[
+            "targetId"
+        ]
+        self._frame: str = target  # Chrome names a target after the frame at its top
+        attached = self._call("Target.attachToTarget", {"targetId": target, "flatten": True}, at=None)
+        self._session: str = attached["sessionId"]
+        self._seen = Seen(cdp, self._session, self._frame, asked, gate, guard)
+        cdp.listen(self._session, self._seen.hear)
+        kinds = ("Document", *(() if asked.media else MEDIA))
+        self._call("Inspector.enable")
+        self._call("Page.enable")
+        self._call("Network.enable", {"maxTotalBufferSize": 0, "maxResourceBufferSize": 0, "maxPostDataSize": 0})
+        self._call("Network.setBlockedURLs", {"urls": blocked_urls()})
+        self._call("Network.setBypassServiceWorker", {"bypass": True})
+        self._call("Emulation.setUserAgentOverride", {"userAgent": agent})
+        self._call(
+            "Fetch.enable",
+            {"handleAuthRequests": True, "patterns": [{"urlPattern": "*", "resourceType": kind} for kind in kinds]},
+        )
+
+    def opened(self, wait: float, until: float) -> Opened | Lost:
+        """Sent off after `wait` seconds, and answered before `until`."""
+        begins = min(time.monotonic() + wait, until)
+        while (left := begins - time.monotonic()) > 0 and not self._seen.crashed:
+            self._seen.wait(left)
+        within = max(0.1, min(self._times.document, until - time.monotonic()))
+        try:
+            sent = self._call("Page.navigate", {"url": self._asked.url}, timeout=within)
+        except Late:
+            return self._gate_said() or NotShown(Trouble.TIMEOUT, f"no answer within {within:.0f} s")
+        except Declined as declined:
+            return NotShown(Trouble.BAD_URL, f"Chrome: {declined.message}"[:200])
+        if (error := sent.get("errorText")) is not None:
+            return self._nothing(error)
+        try:
+            return self._settled(until)
+        except Gone:
+            return Lost(CRASHED if self._seen.crashed else self._cdp.dead or "the tab is gone")
+
+    def _settled(self, until: float) -> Opened | Lost:
+        """Looks at the page until it is what it will be."""
+        first_held: float | None = None
+        while True:
+            seen, now = self._seen, time.monotonic()
+            if (stopped := self._stopped()) is not None:
+                return stopped
+            document, look = seen.current, self._look()
+            if document is not None and document is seen.current:
+                over = now >= min(until, document.at + self._times.settling)
+                landmark = look is not None and look.landmark
+                held, clears = (
+                    (None, False) if landmark and not by_header(document.headers) else self._held(document, look)
+                )
+                if held is not None:
+                    first_held = now if first_held is None else first_held
+                    if not clears or now >= min(until, first_held + self._times.settling):
+                        return self._read(document, held)
+                elif document.ended and look is not None and (over or self._is_there(document, look, now)):
+                    return self._read(document)
+                elif over:
+                    why = "its scripts never came to rest" if document.ended else "the document did not end in time"
+                    return NotShown(Trouble.TIMEOUT, why, line_proved=True)
+            elif now >= until:
+                return NotShown(Trouble.TIMEOUT, "one document after the other", line_proved=True)
+            seen.wait(self._times.look)
+
+    def _is_there(self, document: Document, look: _Look, now: float) -> bool:
+        """Whether the page is what was waited for, or nothing that is worth a wait."""
+        settled = look.settled and look.ready == "complete" and now >= document.at + self._times.settled
+        return look.landmark or settled or (document.status >= 400 and look.ready == "complete")
+
+    def _stopped(self) -> NotShown | Lost | None:
+        """What ends a page whatever it shows."""
+        seen, document = self._seen, self._seen.current
+        if seen.crashed:
+            return Lost(CRASHED)
+        if seen.forbidden is not None:
+            return NotShown(Trouble.CONNECT, f"{seen.forbidden} may not be asked", forbidden=seen.forbidden)
+        if seen.left is not None:
+            return NotShown(Trouble.LEFT, f"it leads to {seen.left}"[:200], line_proved=True)
+        if seen.went > MOST:
+            return NotShown(Trouble.HOPS, "one document after the other", line_proved=True)
+        if (size := self._oversize()) is not None:
+            return NotShown(Trouble.OVERSIZE, size, line_proved=True)
+        if seen.broken is not None:
+            return self._gate_said() or not_shown(seen.broken, answered=document is not None)
+        if document is not None and document.failed is not None:
+            return not_shown(document.failed, answered=True)
+        return None
+
+    def _oversize(self) -> str | None:
+        """Which cap the page is past."""
+        if self._gate is not None and self._gate.is_spent:
+            return f"more than {self._gate.received} bytes in all"
+        for each in filter(None, (self._seen.current, self._seen.coming)):
+            if self._seen.wire(each) > LIMITS.wire:
+                return f"more than {LIMITS.wire} bytes on the wire"
+            if each.size > LIMITS.decoded:
+                return f"more than {LIMITS.decoded} bytes"
+        return None
+
+    def _nothing(self, error: str) -> Opened | Lost:
+        """No document is shown: nothing came, or what came is nothing to show (a download, 204, a status without a page)."""
+        if isinstance(stopped := self._stopped(), Lost):
+            return stopped
+        if stopped is not None and stopped.trouble in (Trouble.LEFT, Trouble.HOPS, Trouble.OVERSIZE):
+            return stopped
+        if (said := self._gate_said()) is not None:
+            return said
+        came = self._seen.coming
+        if came is not None and error in ("net::ERR_ABORTED", "net::ERR_HTTP_RESPONSE_CODE_FAILURE"):
+            return Shown(came.status, came.headers, _plain(came.url), b"", by_header(came.headers))
+        return not_shown(error, answered=came is not None)
+
+    def _gate_said(self) -> NotShown | None:
+        """Why the host that the page's frame went to last could not be reached."""
+        parts = split(self._seen.asking)
+        failure = self._gate.failure(parts.host, parts.port) if self._gate is not None and parts is not None else None
+        if failure is None:
+            return None
+        return NotShown(failure.trouble, failure.detail, failure.forbidden, failure.line_proved)
+
+    def _look(self) -> _Look | None:
+        """None where the page cannot be looked at: it is just going, or busy."""
+        script = _LOOK % (json.dumps(self._asked.landmark), json.dumps(self._asked.settles_for))
+        found = self._evaluated(script)
+        if not isinstance(found, list) or len(found) != 5:
+            return None
+        url, ready, landmark, settled, title = found
+        return _Look(str(url), str(ready), landmark is True, settled is True, str(title))
+
+    def _held(self, document: Document, look: _Look | None) -> tuple[str | None, bool]:
+        """What refuses us, in words, and whether it may clear by itself; looked at again when the page has changed."""
+        header = by_header(document.headers)
+        if look is None:
+            return header, True
+        key = (document.loader, look.url, look.ready, look.title)
+        if self._judged is None or self._judged[0] != key:
+            head = self._evaluated(_HEAD)
+            if not isinstance(head, str):
+                return header, True
+            sign = sign_of(head.encode("utf-8", "replace"), document.headers.get("content-type"), look.url)
+            held = header if sign is None else sign.what
+            self._judged = (key, held, sign is None or sign.clears)
+        return self._judged[1], self._judged[2]
+
+    def _read(self, document: Document, held: str | None = None) -> Opened:
+        """The page as it is now."""
+        length, pieces, at = self._evaluated(_KEEP, self._times.call), [], 0
+        size = 0
+        while isinstance(length, int) and at < length <= LIMITS.decoded:
+            found = self._evaluated(_PIECE % (at, PIECE, at), self._times.call)
+            if not isinstance(found, list) or not isinstance(found[0], int) or found[0] <= at:
+                length = None
+                break
+            at = found[0]
+            pieces.append(str(found[1]).encode("utf-8", "replace"))
+            size += len(pieces[-1])
+            if size > LIMITS.decoded:
+                break
+        if not isinstance(length, int):
+            return NotShown(Trouble.TIMEOUT, "its scripts never came to rest", line_proved=True)
+        if max(length, size) > LIMITS.decoded:
+            return NotShown(Trouble.OVERSIZE, f"more than {LIMITS.decoded} bytes of HTML", line_proved=True)
+        look = self._look()
+        url = document.url if look is None else look.url
+        return Shown(document.status, document.headers, _plain(url), b"".join(pieces), held)
+
+    def _evaluated(self, script: str, timeout: float | None = None) -> Any:
+        """The value of a script in a world of our own inside the page, where the page's scripts have changed nothing.  None where there
+        is none to be had."""
+        document = self._seen.current
+        if document is None:
+            return None
+        within = self._times.busy if timeout is None else timeout
+        try:
+            if self._world is None or self._world[0] != document.loader:
+                made = self._call(
+                    "Page.createIsolatedWorld", {"frameId": self._frame, "worldName": "lanes"}, timeout=within
+                )
+                self._world = (document.loader, made["executionContextId"])
+            asked = {"expression": script, "contextId": self._world[1], "returnByValue": True}
+            return self._call("Runtime.evaluate", asked, timeout=within)["result"].get("value")
+        except (Late, Declined):
+            self._world = None
+            return None
+
+    def _call(
+        self, method: str, params: Mapping[str, Any] | None = None, *, at: str | None = "", timeout: float | None = None
+    ) -> Mapping[str, Any]:
+        session = self._session if at == "" else at
+        return self._cdp.call(method, params, session, self._times.call if timeout is None else timeout)
+
+
+def _plain(url: str) -> str:
+    return url.partition("#")[0]

@@ -1,0 +1,386 @@
+"""The only way from Chrome to the network: a proxy on loopback that resolves, checks and dials by itself (DESIGN 6, 7).
+
+Owns every connection that a page makes, its caps and its bytes.  Refuses to own: what is said on a connection, and Chrome.  Must never
+break: what is dialled is exactly an address that the guard has checked for this connection, and no page reaches our own ports.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import errno
+import hmac
+import ipaddress
+import logging
+import os
+import secrets
+import socket
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from lanes.core.answer import Trouble
+from lanes.core.urls import split
+from lanes.fetch.guard import Guard
+from lanes.fetch.limits import LIMITS, Limits
+
+log = logging.getLogger("browser_sidecar.proxy")
+
+CONNECTIONS: Final = 64
+"""Connections of one page at a time: twice what Chrome opens to one proxy."""
+PAGE_BYTES: Final = 64 * 2**20
+"""Bytes that one page may draw from the network, all its requests together: six times the cap of its document."""
+HEAD: Final = 256 * 1024
+"""Bytes of one head: Chrome's own cap."""
+PIECE: Final = 64 * 1024
+IDLE: Final = 120.0
+"""s without a byte in either direction: the longest that a page lives."""
+RESOLVERS: Final = 16
+"""Names asked for at a time, each in a thread of its own."""
+
+T = TypeVar("T")
+
+_NO_SUCH_NAME = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
+_HOP_BY_HOP = {b"connection", b"proxy-connection", b"keep-alive", b"proxy-authorization"}
+_CHALLENGE = b"\r\n".join(
+    (
+        b"HTTP/1.1 407 Proxy Authentication Required",
+        b'Proxy-Authenticate: Basic realm="lanes"',
+        b"Content-Length: 0",
+        b"Connection: close",
+        b"",
+        b"",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a host could not be reached.  `forbidden`: the address that the guard refused."""
+
+    trouble: Trouble
+    detail: str
+    line_proved: bool = False
+    forbidden: str | None = None
+
+
+class _Failed(Exception):
+    def __init__(self, failure: Failure) -> None:
+        self.failure = failure
+        super().__init__(failure.detail)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The head of a request to the proxy.  `onward`: what is written to the origin first; None: a tunnel."""
+
+    host: str
+    port: int
+    onward: bytes | None
+    credentials: bytes
+
+
+class Gate:
+    """The way out of one page: a port of its own, and credentials that Chrome alone is told, so that no other program of this machine
+    goes through it."""
+
+    def __init__(self, proxy: Proxy, port: int) -> None:
+        self.port = port
+        self.user, self.password = "lanes", secrets.token_urlsafe(24)
+        self.received = 0
+        """Bytes that came in, on the wire."""
+        self.connections = 0
+        """How many were dialled."""
+        self.forbidden: list[str] = []
+        """What the guard refused, in words."""
+        self._proxy = proxy
+        self._drawn: dict[tuple[str, int], int] = {}
+        self._failures: dict[tuple[str, int], Failure] = {}
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the page has drawn all that it may."""
+        return self.received > self._proxy.page_bytes
+
+    def drawn(self, host: str, port: int) -> int:
+        """Bytes that came in from there, on the wire."""
+        return self._drawn.get((host.lower(), port), 0)
+
+    def count(self, host: str, port: int, size: int) -> bool:
+        """So many more came in; whether more may."""
+        self.received += size
+        self._drawn[host, port] = self.drawn(host, port) + size
+        return not self.is_spent
+
+    def failure(self, host: str, port: int) -> Failure | None:
+        """Why `host` could not be reached when it was last asked for; None: it could."""
+        return self._failures.get((host.lower(), port))
+
+    def close(self) -> None:
+        """Ends every connection of the page."""
+        self._proxy.shut(self)
+
+    def knows(self, credentials: bytes) -> bool:
+        mine = base64.b64encode(f"{self.user}:{self.password}".encode())
+        return hmac.compare_digest(credentials, b"Basic " + mine)
+
+    def note(self, host: str, port: int, failure: Failure | None) -> None:
+        if failure is None:
+            self._failures.pop((host, port), None)
+            return
+        self._failures[host, port] = failure
+        if failure.forbidden is not None:
+            if not self.forbidden:  # once a page: it could fill the log
+                log.warning("a page asked for an address that may not be dialled host=%s port=%s", host, port)
+            self.forbidden.append(failure.forbidden)
+
+
+class Proxy:
+    """Serves gates until closed.
+
+    An asyncio loop in a thread of its own: a page holds dozens of connections at once, mostly idle, while the threads of the tabs block
+    on Chrome.
+    """
+
+    def __init__(
+        self,
+        guard: Guard,
+        limits: Limits = LIMITS,
+        *,
+        connections: int = CONNECTIONS,
+        page_bytes: int = PAGE_BYTES,
+    ) -> None:
+        self.page_bytes = page_bytes
+        self.off_limits: set[int] = set()
+        """Ports of this machine that no page reaches, whatever is allowed: DevTools', and the gates' own."""
+        self._guard, self._limits, self._connections = guard, limits, connections
+        self._servers: dict[Gate, asyncio.Server] = {}
+        self._tasks: dict[Gate, set[asyncio.Task[None]]] = {}
+        self._resolvers = ThreadPoolExecutor(RESOLVERS, "resolve")
+        self._lock = threading.Lock()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
+        self._thread.start()
+
+    def open(self) -> Gate | None:
+        """A new gate, listening; None once the proxy is closed."""
+        with self._lock:
+            return None if self._loop.is_closed() else self._in_loop(self._open())
+
+    def shut(self, gate: Gate) -> None:
+        """Ends a gate and what goes through it."""
+        with self._lock:
+            if not self._loop.is_closed():
+                self._in_loop(self._shut(gate))
+
+    def close(self) -> None:
+        """Ends every gate and the thread."""
+        with self._lock:
+            if self._loop.is_closed():
+                return
+            for gate in list(self._servers):
+                self._in_loop(self._shut(gate))
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+        self._resolvers.shutdown(wait=False, cancel_futures=True)
+
+    def _in_loop(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
+
+    async def _open(self) -> Gate:
+        listening = socket.create_server(("127.0.0.1", 0), backlog=CONNECTIONS)
+        gate = Gate(self, listening.getsockname()[1])
+        self._tasks[gate] = set()
+        self._servers[gate] = await asyncio.start_server(
+            lambda reader, writer: self._serve(gate, reader, writer), sock=listening, limit=HEAD
+        )
+        self.off_limits.add(gate.port)
+        return gate
+
+    async def _shut(self, gate: Gate) -> None:
+        server = self._servers.pop(gate, None)
+        if server is None:
+            return
+        server.close()
+        tasks = self._tasks.pop(gate)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self.off_limits.discard(gate.port)
+
+    async def _serve(self, gate: Gate, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection of Chrome, from its head to its end."""
+        task, tasks = asyncio.current_task(), self._tasks.get(gate)
+        if task is None or tasks is None or len(tasks) >= self._connections or gate.is_spent:
+            writer.transport.abort()
+            return
+        tasks.add(task)
+        try:
+            asked = await self._admitted(gate, reader, writer)
+            if asked is not None:
+                await self._carry(gate, asked, reader, writer)
+        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
+            pass  # either side went away, or was no HTTP: Chrome makes of it what it makes of any
+        except asyncio.CancelledError:
+            pass  # its page has ended
+        finally:
+            tasks.discard(task)
+            writer.transport.abort()
+
+    async def _admitted(self, gate: Gate, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> _Asked | None:
+        """What is asked for; None where whoever asks is not the Chrome of this gate, or has not yet shown to be.
+
+        The connection ends then: on one that was used before, Chrome repeats a request that got no answer, and a Site would see two."""
+        async with asyncio.timeout(IDLE):
+            asked = _read_head(await reader.readuntil(b"\r\n\r\n"))
+        if gate.knows(asked.credentials):
+            return asked
+        writer.write(_CHALLENGE)
+        await _finished(writer)
+        return None
+
+    async def _carry(
+        self, gate: Gate, asked: _Asked, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        try:
+            from_origin, to_origin = await self._dialled(asked.host, asked.port)
+        except _Failed as failed:
+            gate.note(asked.host, asked.port, failed.failure)
+            if asked.onward is None:  # a plain request gets no answer at all, lest ours be taken for its Site's
+                writer.write(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                await writer.drain()
+            return
+        gate.note(asked.host, asked.port, None)
+        gate.connections += 1
+
+        def counted(size: int) -> bool:
+            return gate.count(asked.host, asked.port, size)
+
+        try:
+            up = asyncio.create_task(_pour(reader, to_origin, lambda _: True))
+            try:
+                if asked.onward is None:
+                    writer.write(b"HTTP/1.1 200 Connection Established\r\n\r\n")
+                else:
+                    to_origin.write(asked.onward)
+                    counted(await _pass_head(from_origin, writer))
+                await _pour(from_origin, writer, counted)
+                await _finished(writer)
+            finally:
+                up.cancel()
+                await asyncio.gather(up, return_exceptions=True)
+        finally:
+            to_origin.transport.abort()
+
+    async def _dialled(self, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection to an address that was checked just now.  Raises: _Failed."""
+        addresses = await self._addresses(host, port)
+        failures: list[OSError] = []
+        ends = self._loop.time() + self._limits.connect
+        for address in addresses:
+            if self._is_ours(address, port):
+                raise _Failed(Failure(Trouble.CONNECT, f"{host}: a port of ours", forbidden=f"{address} port {port}"))
+            left = ends - self._loop.time()
+            within = left if address == addresses[-1] else min(left, self._limits.fall_back)
+            try:
+                async with asyncio.timeout(max(within, 0.001)):
+                    return await asyncio.open_connection(address, port, limit=HEAD)
+            except OSError as error:  # TimeoutError is one
+                failures.append(error)
+        refused = any(error.errno == errno.ECONNREFUSED for error in failures)
+        why = "no connection in time" if isinstance(failures[-1], TimeoutError) else _why(failures[-1])
+        raise _Failed(Failure(Trouble.CONNECT, f"{host}: {why}", line_proved=refused))
+
+    async def _addresses(self, host: str, port: int) -> tuple[str, ...]:
+        try:
+            named = await self._loop.run_in_executor(
+                self._resolvers, self._guard.resolve, host, port, self._limits.resolve
+            )
+        except TimeoutError:
+            raise _Failed(Failure(Trouble.DNS, f"{host}: the name system did not answer in time")) from None
+        except socket.gaierror as error:
+            definite = error.errno in _NO_SUCH_NAME
+            why = "no such name" if definite else "the name system did not answer"
+            raise _Failed(Failure(Trouble.DNS, f"{host}: {why}", line_proved=definite)) from error
+        except (OSError, UnicodeError) as error:
+            raise _Failed(Failure(Trouble.DNS, f"{host}: the name could not be looked up")) from error
+        if named.allowed:
+            return named.allowed[: self._limits.addresses]
+        if named.refused:
+            why = f"{host}: {named.refused[0]} may not be dialled"
+            raise _Failed(Failure(Trouble.CONNECT, why, forbidden=named.refused[0]))
+        raise _Failed(Failure(Trouble.DNS, f"{host}: a name without addresses", line_proved=True))
+
+    def _is_ours(self, address: str, port: int) -> bool:
+        return port in self.off_limits and ipaddress.ip_address(address).is_loopback
+
+
+async def _pour(source: asyncio.StreamReader, into: asyncio.StreamWriter, goes_on: Callable[[int], bool]) -> None:
+    """Bytes from one side to the other, until either ends, nothing comes for too long, or no more may."""
+    while True:
+        async with asyncio.timeout(IDLE):
+            piece = await source.read(PIECE)
+            if not piece or not goes_on(len(piece)):
+                break
+            into.write(piece)
+            await into.drain()
+    if into.can_write_eof():
+        into.write_eof()
+
+
+async def _pass_head(origin: asyncio.StreamReader, writer: asyncio.StreamWriter) -> int:
+    """The head of a plain answer, after which Chrome uses the connection no more: its next request may be to another host.  Its bytes."""
+    size = 0
+    while True:
+        async with asyncio.timeout(IDLE):
+            head = await origin.readuntil(b"\r\n\r\n")
+        size += len(head)
+        first, lines = _split_head(head)
+        writer.write(b"\r\n".join([first, *lines, b"Connection: close", b"", b""]))
+        if not first.partition(b" ")[2].startswith(b"1"):
+            return size
+
+
+async def _finished(writer: asyncio.StreamWriter) -> None:
+    """Until Chrome has taken what was written."""
+    writer.close()
+    async with asyncio.timeout(IDLE):
+        await writer.wait_closed()
+
+
+def _read_head(head: bytes) -> _Asked:
+    """Raises: ValueError where it is nothing that a proxy can carry."""
+    first, lines = _split_head(head)
+    method, target, version = first.split(b" ")
+    credentials = _credentials(head)
+    if method == b"CONNECT":
+        parts = split(f"https://{target.decode('ascii')}")
+        if parts is None or parts.target != "/":
+            raise ValueError("no host and port")
+        return _Asked(parts.host, parts.port, None, credentials)
+    parts = split(target.decode("ascii"))
+    if parts is None or parts.scheme != "http":
+        raise ValueError("no http URL")
+    first = b" ".join([method, parts.target.encode("ascii"), version])
+    return _Asked(parts.host, parts.port, b"\r\n".join([first, *lines, b"Connection: close", b"", b""]), credentials)
+
+
+def _split_head(head: bytes) -> tuple[bytes, list[bytes]]:
+    """The first line, and the header lines that concern more than this one connection."""
+    first, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
+    return first, [line for line in lines if line.partition(b":")[0].strip().lower() not in _HOP_BY_HOP]
+
+
+def _credentials(head: bytes) -> bytes:
+    for line in head.split(b"\r\n"):
+        name, _, value = line.partition(b":")
+        if name.strip().lower() == b"proxy-authorization":
+            return value.strip()
+    return b""
+
+
+def _why(error: OSError) -> str:
+    return os.strerror(error.errno).lower() if error.errno else "connection failed"

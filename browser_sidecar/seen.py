@@ -1,0 +1,209 @@
+"""What Chrome tells of one page, event by event, and what is answered to it at once.
+
+Owns the interception of requests, and the facts of the page's documents.  Refuses to own: waiting, and what it all comes to (`page`).
+Must never break: the page's own frame goes to no host but those that were asked for.
+
+Its events come in the reader's thread of the connection; everything that is shared is under `changed`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from browser_sidecar.cdp import Cdp
+from browser_sidecar.proxy import Gate
+from browser_sidecar.unwanted import MEDIA
+from lanes.core.pages import PageAsked
+from lanes.core.urls import split
+from lanes.fetch.guard import Guard
+from lanes.fetch.limits import LIMITS
+
+CRASHED: Final = "the tab crashed"
+MOST: Final = LIMITS.hops + 1
+"""Times that the page's frame may go anywhere: whoever reloads itself on and on is not asked again and again."""
+
+
+@dataclass(slots=True)
+class Document:
+    """One document of the page's own frame.  `at`: monotonic instant of its header.  `drawn_before`: what the
+    gate had drawn from its host by then.  `wire` and `size`: its bytes so far, as they came
+    and decompressed.  `failed`: the error that cut it short."""
+
+    loader: str
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    at: float
+    drawn_before: int = 0
+    wire: int = 0
+    size: int = 0
+    ended: bool = False
+    failed: str | None = None
+
+    @property
+    def announced(self) -> int:
+        """Bytes that its header promises."""
+        length = self.headers.get("content-length", "")
+        return int(length) if length.isascii() and length.isdigit() and len(length) < 16 else 0
+
+
+class Seen:
+    """The page in one session.  `gate`: its way out; None in a Chrome elsewhere, where `guard` judges what is reported."""
+
+    def __init__(self, cdp: Cdp, session: str, frame: str, asked: PageAsked, gate: Gate | None, guard: Guard) -> None:
+        self.changed = threading.Condition()
+        self.current: Document | None = None
+        """The document that is shown."""
+        self.coming: Document | None = None
+        """The last whose header came."""
+        self.asking = asked.url
+        """Where the page's frame went last."""
+        self.left: str | None = None
+        """The host that it was kept from."""
+        self.broken: str | None = None
+        """The error that is shown instead of a document."""
+        self.forbidden: str | None = None
+        """An address that may not be dialled, as a Chrome elsewhere reported it."""
+        self.crashed = False
+        self.went = 0
+        """How often its frame went anywhere, redirects included."""
+        self._cdp, self._session, self._frame, self._gate, self._guard = cdp, session, frame, gate, guard
+        self._hosts, self._media = frozenset(asked.hosts), asked.media
+        self._failed: dict[str, str] = {}
+        self._documents: dict[str, Document] = {}
+        self._tried = 0
+        self._answers: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
+            "Fetch.requestPaused": self._request,
+            "Fetch.authRequired": self._log_in,
+            "Network.requestWillBeSent": self._will_be_sent,
+            "Network.webSocketCreated": self._web_socket,
+            "Network.responseReceived": self._response,
+            "Network.dataReceived": self._data,
+            "Network.loadingFinished": self._finished,
+            "Network.loadingFailed": self._loading_failed,
+            "Page.frameNavigated": self._navigated,
+            "Page.javascriptDialogOpening": self._dialog,
+            "Inspector.targetCrashed": self._crash,
+        }
+
+    def hear(self, method: str, params: Mapping[str, Any]) -> None:
+        """One event."""
+        if (answer := self._answers.get(method)) is None:
+            return
+        with self.changed:
+            answer(params)
+            self.changed.notify_all()
+
+    def wire(self, document: Document) -> int:
+        """Bytes of a document on the wire so far, or those it announces: the most that can be told.  While it is on its way Chrome tells
+        late, so all that its host sends counts."""
+        parts = split(document.url)
+        drawn = 0
+        if self._gate is not None and parts is not None and not document.ended:
+            drawn = self._gate.drawn(parts.host, parts.port) - document.drawn_before
+        return max(document.wire, document.announced, drawn)
+
+    def wait(self, seconds: float) -> None:
+        """Until something happens, at most so long."""
+        with self.changed:
+            self.changed.wait(seconds)
+
+    def _tell(self, method: str, **params: Any) -> None:
+        self._cdp.tell(method, params, self._session)
+
+    def _request(self, params: Mapping[str, Any]) -> None:
+        kind, request = params.get("resourceType"), params["requestId"]
+        url = params["request"]["url"]
+        if kind in MEDIA and not self._media:
+            self._tell("Fetch.failRequest", requestId=request, errorReason="BlockedByClient")
+            return
+        if kind == "Document" and params.get("frameId") == self._frame:
+            parts = split(url)
+            if parts is None or (self._hosts and parts.host not in self._hosts):
+                self.left = parts.host if parts else "nowhere that can be asked"
+            else:
+                self.asking = url
+                self.went += 1
+            if self.left is not None or self.went > MOST:
+                self._tell("Fetch.failRequest", requestId=request, errorReason="Aborted")
+                return
+        self._tell("Fetch.continueRequest", requestId=request)
+
+    def _log_in(self, params: Mapping[str, Any]) -> None:
+        """Our own gate alone is given what it asks for; a Site that asks shows its page."""
+        answer: dict[str, str] = {"response": "CancelAuth"}
+        if self._gate is not None and params["authChallenge"].get("source") == "Proxy" and self._tried < 3:
+            self._tried += 1
+            answer = {
+                "response": "ProvideCredentials",
+                "username": self._gate.user,
+                "password": self._gate.password,
+            }
+        self._tell("Fetch.continueWithAuth", requestId=params["requestId"], authChallengeResponse=answer)
+
+    def _will_be_sent(self, params: Mapping[str, Any]) -> None:
+        self._judge_host(params["request"]["url"])
+
+    def _web_socket(self, params: Mapping[str, Any]) -> None:
+        self._judge_host("http" + params["url"].removeprefix("ws"))
+
+    def _response(self, params: Mapping[str, Any]) -> None:
+        response = params["response"]
+        address = response.get("remoteIPAddress", "").strip("[]")
+        if self._gate is None and address and not self._guard.check(address):
+            self.forbidden = address
+        parts = split(response["url"])
+        if params.get("type") != "Document" or params.get("frameId") != self._frame or parts is None:
+            return
+        headers = {name.lower(): ", ".join(value.split("\n")) for name, value in response["headers"].items()}
+        loader = params["loaderId"]
+        drawn = self._gate.drawn(parts.host, parts.port) if self._gate else 0
+        self.coming = Document(loader, response["url"], response["status"], headers, time.monotonic(), drawn)
+        self._documents = {loader: self.coming} | ({self.current.loader: self.current} if self.current else {})
+
+    def _data(self, params: Mapping[str, Any]) -> None:
+        if (document := self._documents.get(params["requestId"])) is not None:
+            document.wire += params.get("encodedDataLength", 0)
+            document.size += params.get("dataLength", 0)
+
+    def _finished(self, params: Mapping[str, Any]) -> None:
+        if (document := self._documents.get(params["requestId"])) is not None:
+            document.ended = True
+            document.wire = max(document.wire, int(params.get("encodedDataLength", 0)))
+
+    def _loading_failed(self, params: Mapping[str, Any]) -> None:
+        if params.get("type") != "Document":
+            return
+        self._failed = {params["requestId"]: params["errorText"]}
+        if (document := self._documents.get(params["requestId"])) is not None:
+            document.failed = params["errorText"]
+
+    def _navigated(self, params: Mapping[str, Any]) -> None:
+        frame = params["frame"]
+        if frame["id"] != self._frame:
+            return
+        loader = frame["loaderId"]
+        document = self._documents.get(loader)
+        if "unreachableUrl" in frame:
+            self.broken = self._failed.get(loader, "net::ERR_FAILED")
+        elif document is None and self.current is not None:
+            self.left = "a page without an address"  # blob:, about:blank: what scripts made up
+        if document is not None:
+            self.broken = None
+            self.current = document
+
+    def _dialog(self, params: Mapping[str, Any]) -> None:
+        """Nobody is there: a question is answered with no, and who asks whether to leave may leave."""
+        self._tell("Page.handleJavaScriptDialog", accept=params.get("type") == "beforeunload")
+
+    def _crash(self, _: Mapping[str, Any]) -> None:
+        self.crashed = True
+        self._cdp.end_session(self._session, CRASHED)
+
+    def _judge_host(self, url: str) -> None:
+        if self._gate is None and (parts := split(url)) is not None and self._guard.forbids(parts.host):
+            self.forbidden = parts.host
