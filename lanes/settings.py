@@ -26,7 +26,7 @@ from lanes.postgres import default_database_url
 
 Network = IPv4Network | IPv6Network
 
-_NUMBERS: Final[Mapping[str, int]] = {"upkeep": 2}
+_NUMBERS: Final[Mapping[str, int]] = {"upkeep": 2, "browser": 3}
 _FIRST_LANE: Final = 10
 
 DELETED: Final = tuple(
@@ -156,8 +156,28 @@ TABLE: Final = (
         "LANES_BROWSER_WS_URL",
         _url("ws", "wss"),
         "",
-        "The DevTools address of a Chrome that runs elsewhere. Absent: the browser sidecar starts its own.",
+        "The DevTools address of a Chrome that runs elsewhere, e.g. ws://chrome.example.org:9222. Absent: the browser sidecar starts "
+        "its own. Such a Chrome reaches the network by its own ways, so only the addresses that it reports are checked.",
         secret=True,
+    ),
+    Setting(
+        "LANES_BROWSER_BINARY",
+        _text,
+        "",
+        "The Chrome to start, e.g. /opt/chrome/chrome. Absent: chromium, chromium-browser or google-chrome, whichever is found first.",
+    ),
+    Setting(
+        "LANES_BROWSER_SANDBOX",
+        _switch,
+        "true",
+        "false starts Chrome without its sandbox, for a container that has no user namespaces: then pages run with all the rights "
+        "that the browser has.",
+    ),
+    Setting(
+        "LANES_BROWSER_TABS",
+        _whole(1, 4),
+        "1",
+        "How many pages the browser opens at a time, 1 to 4. Capacity, not pace; each takes some 60 MiB more.",
     ),
     Setting(
         "LANES_PUBLIC_URL",
@@ -211,6 +231,9 @@ class Settings:
     fetch_slots: int
     allow_networks: tuple[Network, ...]
     browser_ws_url: str | None
+    browser_binary: str | None
+    browser_sandbox: bool
+    browser_tabs: int
     public_url: str | None
     machine: str
     data_dir: Path

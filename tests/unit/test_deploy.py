@@ -10,6 +10,7 @@ import sys
 from collections.abc import Collection
 from pathlib import Path
 
+from browser_sidecar import chrome
 from lanes.cli.parser import build
 from lanes.settings import TABLE, Settings, process_numbers
 from lanes.sites import SITES
@@ -66,6 +67,7 @@ def test_every_other_program_is_a_command_of_its_own_name() -> None:
     others = {
         name: program["command"].split()[1:] for name, program in programs().items() if not name.startswith("lane-")
     }
+    assert others.pop("browser") == []  # the sidecar is a program of its own, which no Lane imports
     assert {name: words[0] for name, words in others.items()} == {
         name: name for name in ("postgres", "migrate", "upkeep")
     }
@@ -98,6 +100,11 @@ def test_a_lane_gets_longer_to_stop_than_a_fetch_may_take() -> None:
 def test_upkeep_gets_longer_to_stop_than_a_row_may_keep_it_waiting() -> None:
     """The store gives a lock 10 s."""
     assert int(programs()["upkeep"]["stopwaitsecs"]) > 10
+
+
+def test_the_sidecar_gets_longer_to_stop_than_chrome_may_take_to_end() -> None:
+    assert int(programs()["browser"]["stopwaitsecs"]) > 2 * chrome.ENDS_WITHIN
+    assert programs()["browser"]["command"] == "%(here)s/.venv/bin/browser-sidecar"
 
 
 def test_every_package_of_the_tree_is_shipped() -> None:
