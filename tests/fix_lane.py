@@ -28,9 +28,9 @@ from lanes.fetch.guard import Guard, Resolver
 from lanes.fetch.http import Http
 from lanes.fetch.limits import LIMITS, Limits
 from lanes.fetch.robots import origin_of
-from lanes.lane import MEMORY_BOUND, Lane, lease_of
+from lanes.lane import MEMORY_BOUND, Lane
 from lanes.metrics import LaneMetrics
-from lanes.poll import Poller
+from lanes.poll import Poller, lease_of
 from lanes.sites import FEEDS, Site
 from lanes.store.audit import audit
 from lanes.store.browsing import AskingStore
