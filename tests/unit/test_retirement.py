@@ -67,6 +67,10 @@ def test_the_owner_hears_of_a_refusal_after_an_hour() -> None:
     assert retirement.owner_is_told(HOUR)
 
 
+def test_a_machine_whose_line_is_down_is_given_up_when_it_has_not_asked_for_a_day() -> None:
+    assert timedelta(hours=24) == retirement.MACHINE_LOST_AFTER
+
+
 def test_the_reason_says_how_often_it_failed_and_how_last() -> None:
     assert retirement.failed_for_good(20, "404 Not Found") == "failed 20 times in a row, last: 404 Not Found"
     assert retirement.failed_for_good(21, None) == "failed 21 times in a row"
