@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from lanes.core.answer import Trouble
-from lanes.core.pages import LEASE, PATIENCE, PLACE, NotShown, PageAsked, Shown
+from lanes.core.pages import BEAT, LEASE, LOST, PATIENCE, PLACE, RENEW, SETTLING, NotShown, PageAsked, Shown
 from lanes.store.browsing import ServingStore
 from lanes.store.pool import Database
 from tests.fix_database import Clock
@@ -32,6 +32,12 @@ def serving(database: Database) -> ServingStore:
 def pages(rows: Rows) -> int:
     count: int = rows.one("SELECT count(*) FROM lanes.browser_pages")
     return count
+
+
+def test_the_times_of_a_page_are_those_of_the_design() -> None:
+    """DESIGN 4, 7."""
+    assert (PATIENCE, LEASE, RENEW, SETTLING) == (120 * SECOND, 150 * SECOND, 30 * SECOND, 30 * SECOND)
+    assert (LOST, BEAT, PLACE) == (15 * MINUTE, 5 * SECOND, 10 * SECOND)
 
 
 def test_the_sidecar_gets_what_the_lane_asked_for_word_by_word(

@@ -219,6 +219,34 @@ def test_a_status_means_what_it_means_anywhere(
         assert lane.series(key).failures == 0
 
 
+def test_a_log_in_page_is_a_failure_that_says_so_and_moves_nothing(
+    sidecar: Sidecar, make_page_lane: MakePageLane
+) -> None:
+    """CASES D5."""
+    lane, (key,) = make_page_lane("panels", 1)
+    members = b"<html><title>Members</title><p>Please say who you are."
+    sidecar.script(
+        "http://panels.test/0", Shown(200, {"content-type": "text/html"}, "http://panels.test/login?next=%2F0", members)
+    )
+    assert next_page(lane, sidecar) == 1
+    record, row = lane.polls(key)[-1], lane.series(key)
+    assert (record.outcome, record.detail) == ("failed", "log-in required")
+    assert (row.url, row.moving_to, row.failures) == ("http://panels.test/0", None, 1)
+
+
+def test_a_page_that_talks_of_captchas_is_a_page(sidecar: Sidecar, make_page_lane: MakePageLane) -> None:
+    """CASES D3."""
+    lane, (key,) = make_page_lane("panels", 1)
+    talk = "Just a moment... /cdn-cgi/challenge-platform/ wants you to log in"
+    html = rss(chapters(1, 2), f"<title>{talk}</title><description>&lt;input type='password'&gt;</description>")
+    sidecar.script(
+        "http://panels.test/0", Shown(200, {"content-type": "text/html"}, "http://panels.test/0", html.encode())
+    )
+    assert next_page(lane, sidecar) == 1
+    assert lane.outcomes(key) == ["new"]
+    assert len(lane.chapters(key)) == 2
+
+
 def test_a_tab_that_takes_its_time_does_not_slow_its_host(sidecar: Sidecar, make_page_lane: MakePageLane) -> None:
     """Scripts, a challenge, a landmark: what a page takes says nothing of its server (DESIGN 5.3 measures answers)."""
     lane, (key,) = make_page_lane("panels", 1)
