@@ -15,11 +15,11 @@ from lanes.cli.parser import AWAY, FAILED, UNKNOWN, USAGE, build
 
 COMMANDS = (
     "add", "import", "check", "pause", "resume", "remove", "slow", "block", "retire", "revive", "back", "list", "chapters", "polls",
-    "incidents", "notices", "status", "why", "sites", "lane", "postgres", "migrate", "audit", "demo", "version",
+    "incidents", "notices", "status", "why", "sites", "site", "try", "lane", "postgres", "migrate", "audit", "demo", "version",
 )  # fmt: skip
 ARGUMENTS = {
     "add": ["http://a.test/"], "import": ["a.opml"], "check": ["k"], "pause": ["k"], "resume": ["k"], "remove": ["k"], "why": ["k"],
-    "lane": ["feeds"], "retire": ["k"], "revive": ["k"], "back": ["k"],
+    "lane": ["feeds"], "try": ["feeds", "a.xml"], "site": ["new", "lantern", "--url", "http://a.test/1"], "retire": ["k"], "revive": ["k"], "back": ["k"],
 }  # fmt: skip
 
 
@@ -76,6 +76,13 @@ def test_each_command_leads_to_a_function(command: str) -> None:
         ("slow", "not a host", "1h"),
         ("block", "--undo"),
         ("block", "not a host"),
+        ("try", "feeds"),
+        ("try", "feeds", "a.xml", "--wait", "soon"),
+        ("site",),
+        ("site", "new", "lantern"),
+        ("site", "new", "Lantern", "--url", "http://a.test/1"),
+        ("site", "new", "lantern", "--url", "http://a.test/1", "--page", "--feed"),
+        ("sites", "nonsense"),
     ],
 )
 def test_what_is_mistyped_is_a_usage_error(argv: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
@@ -165,3 +172,18 @@ def test_the_parser_brings_nothing_that_a_lane_does_not_need() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
+
+
+@pytest.mark.parametrize("argv", [("sites", "verify"), ("site", "new")])
+def test_help_of_what_is_typed_in_two_words_teaches_with_an_example(
+    argv: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = said(capsys, *argv, "--help")
+    assert code == 0
+    assert f"example:\n  lanes {' '.join(argv)}" in out
+
+
+def test_sites_verify_leads_to_its_own_function() -> None:
+    module, _, name = build().parse_args(["sites", "verify", "feeds"]).run.partition(":")
+    assert callable(getattr(import_module(module), name))
+    assert name == "verify"

@@ -40,7 +40,7 @@ BEGIN
         lane_gap := greatest(lane_gap, lanes.gap_of(l));
     END LOOP;
     IF v_stop.reason IS NOT NULL THEN
-        stop := v_stop.reason; stop_until := v_stop.until; RETURN NEXT; RETURN;
+        stop := v_stop.reason; stop_until := nullif(v_stop.until, 'infinity'); RETURN NEXT; RETURN;
     END IF;
 
     UPDATE lanes.lanes x SET next_at = t + lanes.gap_of(x) WHERE x.site = ANY (v_sites) AND lanes.gap_of(x) IS NOT NULL;
