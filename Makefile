@@ -20,7 +20,7 @@ help:
 
 # The environment of var/lanes.env, where the one that `make` was called with wins.
 run: .venv/.all
-	@mkdir -p var/log; \
+	@mkdir -p var/log var/sites; \
 	if running=$$($(BIN)/supervisorctl -c supervisord.conf pid 2> /dev/null) && [ "$$running" -gt 0 ] 2> /dev/null; then \
 		echo "Lanes runs here already (pid $$running). Stop it with:  $(BIN)/supervisorctl shutdown" >&2; exit 2; \
 	fi; \

@@ -8,6 +8,7 @@ from datetime import datetime
 from lanes.cli.door import Store, each_key, open_store, text, word
 from lanes.cli.parser import DONE
 from lanes.cli.words import clean, counted, duration, local, masked, print_json, print_table, relative, size, until
+from lanes.core.claim import Trigger
 from lanes.core.why import Note
 from lanes.sites import by_name
 from lanes.store.asking import Attempt, ChapterFound, Listed
@@ -124,7 +125,7 @@ def polls(asked: Namespace) -> int:
         (
             (
                 relative(each.claimed_at, now),
-                each.key or "(deleted)",
+                each.key or ("(tried)" if each.trigger == Trigger.TRIED else "(deleted)"),
                 each.host,
                 each.trigger,
                 each.outcome,

@@ -1,0 +1,106 @@
+"""lanes sites verify: whether the landmarks of a Site are still there, by a Poll of its own Lane."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from lanes.cli.verifying import Found, of_poll
+from lanes.store.asking import Outcome
+from tests.fix_lane import LaneAtWork
+from tests.process.conftest import Lanes
+from tests.smallnet import Smallnet, status
+
+
+def one(lanes: Lanes, *argv: str) -> tuple[int, dict[str, object]]:
+    """The exit code, and what is said of the one Site."""
+    code, out, _ = lanes("sites", "verify", "feeds", *argv, "--json")
+    (row,) = json.loads(out)
+    return code, row
+
+
+def test_the_series_that_was_lately_good_is_polled_now_and_its_landmarks_are_there(
+    net: Smallnet, lane: LaneAtWork, lanes: Lanes
+) -> None:
+    host = net.host("127.1.0.5")
+    for path in ("/a", "/b"):
+        host.feed(path, ["One"])
+    keys = [lane.follow(host.url(path)) for path in ("/a", "/b")]
+    lane.poll(keys[0])
+    lane.poll(keys[1])
+    before = len(net.record)
+    with lane.running():
+        code, row = one(lanes, "--wait", "30")
+    assert (code, row["found"], row["key"]) == (0, "there", keys[1])
+    assert [visit.path for visit in net.record][before:] == ["/b"]
+
+
+def test_a_landmark_that_is_gone_fails_with_the_reason(net: Smallnet, lane: LaneAtWork, lanes: Lanes) -> None:
+    host = net.host("127.1.0.5")
+    host.feed("/a", ["One"])
+    key = lane.follow(host.url("/a"))
+    lane.poll(key)
+    host.page("/a", "<html><title>We have a new look</title></html>")
+    with lane.running():
+        code, row = one(lanes, "--wait", "30")
+    assert (code, row["found"]) == (1, "gone")
+    assert "not recognised: this is a web page, not a feed" in str(row["words"])
+
+
+def test_a_refusal_is_told_and_is_no_landmark_gone(net: Smallnet, lane: LaneAtWork, lanes: Lanes) -> None:
+    host = net.host("127.1.0.5")
+    host.feed("/a", ["One"])
+    lane.poll(lane.follow(host.url("/a")))
+    host.script("/a", status(403))
+    with lane.running():
+        code, row = one(lanes, "--wait", "30")
+    assert (code, row["found"], row["words"]) == (0, "refused", "refused: 403 from the server")
+
+
+def test_what_is_held_is_told_at_once_with_its_end(net: Smallnet, lane: LaneAtWork, lanes: Lanes) -> None:
+    lane.follow(net.host("127.1.0.5").url("/a"))
+    lane.tell(
+        "UPDATE lanes.hosts SET not_before = lanes.now() + '1 hour', not_before_reason = 'the host asked to wait: 429'"
+    )
+    code, row = one(lanes, "--wait", "600")
+    assert (code, row["found"], row["words"]) == (0, "held", "the host asked to wait: 429")
+    assert row["until"] is not None
+
+
+def test_without_its_lane_nothing_is_known_and_how_to_start_it_is_said(
+    net: Smallnet, lane: LaneAtWork, lanes: Lanes
+) -> None:
+    lane.follow(net.host("127.1.0.5").url("/a"))
+    lane.tell("UPDATE lanes.lanes SET seen_at = NULL")
+    code, row = one(lanes, "--wait", "1")
+    assert (code, row["found"], row["words"]) == (0, "not known", "no Lane of feeds runs: `make run` starts it")
+
+
+def test_where_nothing_is_followed_nothing_is_asked(net: Smallnet, lane: LaneAtWork, lanes: Lanes) -> None:
+    code, out, _ = lanes("sites", "verify")
+    assert code == 0
+    assert out.count("nothing followed") == len(out.splitlines()) - 1
+    assert not net.record
+    assert lanes("sites", "verify", "nowhere", "--json")[0] == 3
+
+
+@pytest.mark.parametrize(
+    ("outcome", "found"),
+    [
+        (Outcome("new", 200, 3, None), Found.THERE),
+        (Outcome("unchanged", 304, 0, None), Found.THERE),
+        (Outcome("suspiciously empty", 200, 0, None, "empty"), Found.EMPTY),
+        (Outcome("failed", 200, 0, "no list", "not recognised"), Found.GONE),
+        (Outcome("failed", 200, 0, "its list was not there", "list missing"), Found.GONE),
+        (Outcome("failed", None, 0, "a fault of ours: KeyError", "fault"), Found.GONE),
+        (Outcome("failed", 404, 0, "404 from the server", "404"), Found.FAILED),
+        (Outcome("failed", None, 0, "timeout", "no answer"), Found.FAILED),
+        (Outcome("refused", 403, 0, "403 from the server"), Found.REFUSED),
+        (Outcome("asked to wait", 429, 0, "429 too many requests"), Found.REFUSED),
+        (Outcome("disallowed", None, 0, "robots.txt"), Found.REFUSED),
+        (Outcome("blocked", None, 0, "not public"), Found.REFUSED),
+    ],
+)  # fmt: skip
+def test_what_a_poll_says_of_the_landmarks(outcome: Outcome, found: Found) -> None:
+    assert of_poll("inn", "key", outcome).found is found
