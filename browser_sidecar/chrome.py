@@ -100,7 +100,7 @@ FLAGS: Final = (
     ("--disable-site-isolation-trials", "one process a page: see OFF"),
     ("--lang=en-US", "dates and numbers of pages in one language"),
     ("--window-size=1280,1600", "a screen on which a list of Chapters is in view"),
-    ("--log-level=3", "its last words alone"),
+    ("--log-level=2", "why it ends, and no more"),
 )
 """Every flag with its reason; `--user-data-dir` and `--disable-features` are added, and `--no-sandbox` where the owner says so."""
 
@@ -288,8 +288,9 @@ class Chrome:
 
 
 def _last_words(said: str, sandbox: bool) -> str:
-    lines = [line for line in said.splitlines() if "FATAL" in line or "ERROR" in line or "sandbox" in line.lower()]
-    words = (lines or said.splitlines() or ["it said nothing"])[-1][-300:]
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    telling = [line for line in lines if "FATAL" in line or "ERROR" in line or "sandbox" in line.lower()]
+    words = (telling or lines or ["it said nothing"])[-1][:300]
     if sandbox and "sandbox" in said.lower():
         return (
             "Chrome ended at once because its sandbox does not work here. Allow unprivileged user namespaces (in a container: a "
