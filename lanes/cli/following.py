@@ -11,7 +11,7 @@ from datetime import datetime
 from lanes.cli.asking import reason
 from lanes.cli.door import Store, each_key, open_store
 from lanes.cli.parser import DONE, FAILED, USAGE, NotMeant
-from lanes.cli.status import lane_is_silent
+from lanes.cli.status import how_to_start, lane_is_silent
 from lanes.cli.words import clean, counted, masked, print_json, relative, until
 from lanes.core import schedule
 from lanes.core.keys import readable
@@ -147,7 +147,7 @@ def _tell_silent_lanes(store: Store, found: Iterable[Listed]) -> None:
     for site in sorted({each.site for each in found}):
         lane = store.asking.lane(site)
         if lane_is_silent(lane, now):
-            print(f"  No Lane of {site} runs (last seen: {relative(lane.seen_at, now)}). `make run` starts it.")
+            print(f"  No Lane of {site} runs (last seen: {relative(lane.seen_at, now)}): {how_to_start(site)}.")
 
 
 def check(asked: Namespace) -> int:

@@ -10,8 +10,11 @@ from lanes.cli.door import open_store
 from lanes.cli.parser import DONE
 from lanes.cli.telling import incident_row, place_of
 from lanes.cli.words import clean, counted, duration, exactly, print_json, print_table, relative, size, until
-from lanes.sites import sites
+from lanes.core.why import NO_SIDECAR
+from lanes.sites import SITES, by_name, sites
+from lanes.store import browsing
 from lanes.store.asking import Incident, LaneState, LineDown, Totals
+from lanes.store.browsing import BrowserState
 
 SILENT = timedelta(minutes=3)  # a Lane says once a minute that it lives
 MOST_OPEN = 20  # open incidents in words; --json has all
@@ -23,9 +26,12 @@ def status(asked: Namespace) -> int:
         lanes = [store.asking.lane(site.name) for site in sites()]
         down, troubles = store.asking.lines_down(), store.asking.incidents(None, only_open=True)
         totals = store.asking.totals()
+        browser = browsing.browser(store.database)
         polling = store.settings.poll_enabled
     if asked.json:
-        rows = [{"state": state_of(lane, totals.now, polling=polling), **_flat(lane)} for lane in lanes]
+        rows = [
+            {"state": state_of(lane, totals.now, polling=polling, browser=browser), **_flat(lane)} for lane in lanes
+        ]
         polling = polling and not any(lane.switched_off for lane in lanes)
         print_json(
             {
@@ -33,13 +39,18 @@ def status(asked: Namespace) -> int:
                 "lanes": rows,
                 "lines_down": down,
                 "incidents": [incident_row(each) for each in troubles],
+                "browser": browser,
                 "totals": totals,
             }
         )
         return DONE
-    _table(lanes, totals.now, polling=polling)
+    _table(lanes, browser, totals.now, polling=polling)
     print()
-    for line in (*_troubles(lanes, down, troubles, totals.now), *_totals_told(totals)):
+    for line in (
+        *_troubles(lanes, down, troubles, totals.now),
+        *browser_told(browser, _eligible_by_browser(lanes), totals.now),
+        *_totals_told(totals),
+    ):
         print(line)
     return DONE
 
@@ -49,7 +60,44 @@ def lane_is_silent(lane: LaneState, now: datetime) -> bool:
     return lane.seen_at is None or now - lane.seen_at > SILENT
 
 
-def _table(lanes: Sequence[LaneState], now: datetime, *, polling: bool) -> None:
+def how_to_start(site: str) -> str:
+    """What starts the Lane of a Site."""
+    shipped = next((each for each in SITES if each.name == site), None)
+    if shipped is None:
+        return f"`lanes sites --supervisord {site}` prints its section"
+    return "`make run` starts it" if shipped.starts else f"`supervisorctl start lane-{site}` starts it"
+
+
+def _eligible_by_browser(lanes: Sequence[LaneState]) -> int:
+    return sum(lane.gauges.eligible for lane in lanes if by_name(lane.site).browser)
+
+
+def browser_told(browser: BrowserState, eligible: int, now: datetime) -> Iterator[str]:
+    """How the browser is, where anybody needs it or a sidecar ever ran; `eligible` are the Series that are read through it."""
+    if not eligible and browser.heartbeat_at is None and browser.trouble == NO_SIDECAR:
+        return
+    if browser.trouble is not None:
+        remedy = ": `make run` starts it" if browser.trouble == NO_SIDECAR else ""
+        held = (
+            f" {counted(eligible, 'Series')} of browser Sites {'waits' if eligible == 1 else 'wait'} for it."
+            if eligible
+            else ""
+        )
+        yield f"{capital(clean(browser.trouble))}{remedy}{until(browser.until, now)}.{held}"
+        return
+    version = f" (Chrome {clean(browser.version)})" if browser.version else ""
+    if browser.awake:
+        yield f"The browser is awake{version}: {counted(browser.pages, 'page')} asked for or in a tab."
+    else:
+        yield f"The browser sleeps{version}: the first page wakes it."
+
+
+def capital(text: str) -> str:
+    """The text as a sentence begins."""
+    return text[:1].upper() + text[1:]
+
+
+def _table(lanes: Sequence[LaneState], browser: BrowserState, now: datetime, *, polling: bool) -> None:
     print_table(
         ("LANE", "BEHIND", "DUE", "HELD", "HELD FOR", "ELIGIBLE", "GAP", "IN HAND", "HOSTS", "LAST POLL", "STATE"),
         (
@@ -64,7 +112,7 @@ def _table(lanes: Sequence[LaneState], now: datetime, *, polling: bool) -> None:
                 lane.in_hand,
                 lane.hosts.known,
                 relative(lane.polled_at, now),
-                state_of(lane, now, polling=polling),
+                state_of(lane, now, polling=polling, browser=browser),
             )
             for lane in lanes
         ),
@@ -77,7 +125,7 @@ def _gap(lane: LaneState) -> str:
     return exactly(gap) if lane.owner_gap is None else f"{exactly(gap)} (your word: {exactly(lane.owner_gap)})"
 
 
-def state_of(lane: LaneState, now: datetime, *, polling: bool) -> str:
+def state_of(lane: LaneState, now: datetime, *, polling: bool, browser: BrowserState | None = None) -> str:
     """How a Lane is, in words."""
     if not polling:
         return "polling is switched off in this environment"
@@ -87,9 +135,11 @@ def state_of(lane: LaneState, now: datetime, *, polling: bool) -> str:
         return f"paused {relative(lane.paused_at, now)}"
     if lane_is_silent(lane, now):
         seen = f" (last seen {relative(lane.seen_at, now)})" if lane.seen_at else ""
-        return f"not running{seen}: `make run` starts it"
+        return f"not running{seen}: {how_to_start(lane.site)}"
     if lane.refused_until is not None:
         return f"refused by its Site{until(lane.refused_until, now)}"
+    if lane.gauges.held and browser is not None and browser.trouble is not None and by_name(lane.site).browser:
+        return "waits for the browser"
     if lane.in_hand:
         return f"polling {lane.in_hand}"
     return "its due Series wait their turn" if lane.gauges.due else "idle: nothing is due"

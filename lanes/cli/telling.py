@@ -145,6 +145,8 @@ def _to_owner(kind: str, body: Mapping[str, object]) -> str:
             return _of_incident(body, over=kind == Kind.INCIDENT_OVER)
         case Kind.REFUSED_FOR_AN_HOUR:
             return f"{where} has refused us for an hour"
+        case Kind.BROWSER_LOST:
+            return "the browser was lost: the Series of browser Sites wait, and nothing is charged to them"
         case Kind.REFUSAL_OVER:
             return f"{where}: {_over(body, 'it refuses us no longer')}"
         case _:

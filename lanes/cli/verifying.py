@@ -16,7 +16,7 @@ from typing import Final
 
 from lanes.cli.door import Store, open_store
 from lanes.cli.parser import DONE, FAILED
-from lanes.cli.status import lane_is_silent
+from lanes.cli.status import how_to_start, lane_is_silent
 from lanes.cli.trying import attempt, code_of, url_of
 from lanes.cli.trying import verdict as verdict_of_try
 from lanes.cli.words import clean, print_json, print_table, relative
@@ -120,7 +120,7 @@ def of_poll(site: str, key: str, outcome: Outcome) -> Verdict:
 def _late(store: Store, site: str, key: str) -> Verdict:
     series = store.asking.one(key)
     if lane_is_silent(store.asking.lane(site), series.standing.now):
-        return Verdict(site, Found.UNKNOWN, f"no Lane of {site} runs: `make run` starts it", key)
+        return Verdict(site, Found.UNKNOWN, f"no Lane of {site} runs: {how_to_start(site)}", key)
     return Verdict(site, Found.UNKNOWN, f"not polled in time: {series.why.reason}", key, series.why.until)
 
 

@@ -62,7 +62,7 @@ def test_a_block_is_told_by_why_and_status_and_its_end_by_what_stands_there_then
 def test_a_bare_word_that_is_no_site_and_no_known_host_is_a_slip(argv: tuple[str, ...], lanes: Lanes) -> None:
     code, _, err = lanes(*argv)
     assert code == 3
-    assert err == f"lanes {argv[0]}: There is no Site {argv[1]!r}. Registered: feeds.\n"
+    assert err.startswith(f"lanes {argv[0]}: There is no Site {argv[1]!r}. Registered: mangadex, ")
     assert json.loads(lanes("block", "--json")[1]) == []
 
 
@@ -147,3 +147,25 @@ def test_troubles_are_told_by_status_and_incidents(lanes: Lanes, database_url: s
     assert lines[3] == "2 incidents, 2 open"
     found = json.loads(lanes("status", "--json")[1])
     assert (found["lines_down"][0]["machine"], len(found["incidents"])) == ("attic", 2)
+
+
+def test_a_browser_site_without_a_browser_is_told_by_status_and_why(lanes: Lanes, database_url: str) -> None:
+    lanes("add", "https://kagane.to/series/01234567-89ab-7def-8123-456789abcdef")
+    key = json.loads(lanes("list", "--json")[1])[0]["key"]
+    down = (
+        "The browser is down: its sidecar does not run: `make run` starts it. 1 Series of browser Sites waits for it.\n"
+    )
+    assert down in lanes("status")[1]
+    assert lanes("why", key)[1].splitlines() == [
+        f"{key}: the browser is down: its sidecar does not run",
+        "  its pages are read through the browser: `make run` starts the sidecar",
+    ]
+    with psycopg.connect(database_url) as connection:
+        connection.execute("UPDATE lanes.lanes SET seen_at = lanes.now() WHERE site = 'kagane'")
+        connection.execute(
+            "INSERT INTO lanes.browser (heartbeat_at, browser_lost_until) VALUES (lanes.now(), lanes.now() + interval '15 min')"
+        )
+    state = json.loads(lanes("status", "--json")[1])
+    assert state["browser"]["trouble"] == "the browser is lost"
+    assert {lane["site"]: lane["state"] for lane in state["lanes"]}["kagane"] == "waits for the browser"
+    assert lanes("why", key)[1].startswith(f"{key}: the browser is lost, in 15 min (")

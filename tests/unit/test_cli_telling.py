@@ -31,6 +31,10 @@ def told(kind: Kind, /, *, key: str | None = "moss", **body: Any) -> Told:
         (told(Kind.DEAD, key=None, site="feeds", count=2), "feeds (2 Series) has failed for three days"),
         (told(Kind.DISALLOWED, reason="robots.txt says no"), "Moss Kingdom may not be asked: robots.txt says no"),
         (
+            told(Kind.BROWSER_LOST, key=None, since="2026-01-31T12:00:00Z"),
+            "the browser was lost: the Series of browser Sites wait, and nothing is charged to them",
+        ),
+        (
             told(Kind.INCIDENT, key=None, whose="site", host="a.test", kind="404", spared=4),
             "a.test fails all its Series alike: 404 (4 Series spared)",
         ),
