@@ -13,6 +13,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 from lanes.core.chapters import Item
+from lanes.sites.number_tokens import decimal
 from lanes.sites.pasted import Pasted, pasted
 from lanes.sites.site import Recogniser
 
@@ -32,6 +33,9 @@ _ORIGIN: Final = "https://www.reddit.com"
 _NAMES: Final = re.compile(r"[A-Za-z0-9_]{2,50}(?:[+][A-Za-z0-9_]{2,50}){0,100}")
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{2,50}")
 _ORDERS: Final = frozenset({"new", "hot", "top", "rising", "best", "controversial", "gilded"})
+_COUNTED: Final = re.compile(r"[(\[]([0-9]{1,5})/(?:[0-9]{1,5}|[?])[)\]]\s*$")
+_TAIL: Final = 20
+"""Characters of a title's end that are looked at."""
 _POST: Final = re.compile(r"/comments/([a-z0-9]{1,12})(?:/|$)")
 
 
@@ -68,9 +72,12 @@ def recognise(url: str) -> str | None:
 
 
 def identify(item: Item) -> Item:
-    """Its feed gives the identity; without that, the post's id in its link is the same."""
+    """Its feed gives the identity; without that, the post's id in its link is the same.  "(40/?)" is how serials count here."""
     found = _POST.search(item.link or "")
-    return replace(item, guid=f"t3_{found[1]}") if found and not item.guid else item
+    if found and not item.guid:
+        item = replace(item, guid=f"t3_{found[1]}")
+    counted = _COUNTED.search(item.title[-_TAIL:])
+    return replace(item, number=decimal(counted[1]), label="chapter") if counted and not item.label else item
 
 
 REDDIT: Final = Recogniser(
