@@ -50,6 +50,17 @@ def test_no_sequence_of_answers_leaves_the_band(answers: list[tuple[Signal, time
         assert HOST_DEFAULT <= pace.pace <= HOST_CEILING
 
 
+@given(answers=_answers, floor=st.timedeltas(HOST_DEFAULT, HOST_CEILING))
+def test_no_sequence_of_answers_leads_a_host_that_the_registry_names_as_slower_below_its_floor(
+    answers: list[tuple[Signal, timedelta | None]], floor: timedelta
+) -> None:
+    """It starts there: its row does (`lanes.lane.slower`)."""
+    pace = HostPace(floor)
+    for signal, latency in answers:
+        pace = rules.after(pace, signal, latency, NOW, floor)
+        assert floor <= pace.pace <= HOST_CEILING
+
+
 @given(before=_before)
 def test_a_healthy_answer_that_was_not_slow_never_widens(before: HostPace) -> None:
     assert after(before, Signal.HEALTHY, timedelta(seconds=0.25)).pace <= before.pace

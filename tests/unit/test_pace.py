@@ -223,6 +223,15 @@ def test_a_host_that_the_registry_names_narrows_to_its_floor_and_no_further() ->
     assert pace.after(HostPace(seconds(0.3)), Signal.HEALTHY, None, NOW, quarter).pace == quarter
 
 
+def test_a_host_that_the_registry_names_as_slower_narrows_to_its_floor_and_no_further() -> None:
+    """SITES 8: one request a minute."""
+    minute = seconds(70)
+    assert pace.after(HostPace(seconds(140)), Signal.HEALTHY, None, NOW, minute).pace == near(seconds(126))
+    assert pace.after(HostPace(seconds(75)), Signal.HEALTHY, None, NOW, minute).pace == minute
+    assert pace.after(HostPace(minute), Signal.HEALTHY, seconds(0.1), NOW, minute).pace == minute
+    assert pace.after(HostPace(minute), Signal.TROUBLED, None, NOW, minute).pace == 2 * minute
+
+
 def test_no_name_in_the_registry_makes_a_host_faster_than_four_a_second() -> None:
     assert pace.after(HostPace(seconds(0.3)), Signal.HEALTHY, None, NOW, seconds(0.01)).pace == pace.HOST_FLOOR
     assert seconds(0.25) == pace.HOST_FLOOR
