@@ -84,6 +84,24 @@ def test_beside_its_lane_the_site_sees_one_pace(sidecar: Sidecar, make_page_lane
     spacings = sidecar.spacings("panels")
     assert len(spacings) == 3
     assert min(spacings) >= GAP.total_seconds() - 0.05
+
+
+def test_what_the_tab_could_not_pass_is_a_refusal_with_its_sign(sidecar: Sidecar, trier: Trier) -> None:
+    def held(asked: PageAsked) -> Shown:
+        return Shown(403, {}, asked.url, b"<title>Just a moment...</title>", held="a challenge that did not clear")
+
+    sidecar.script(URL, held)
+    with sidecar.serving():
+        assert meaning(trier.attempt(URL, NO_PATIENCE)) == Refused("a challenge that did not clear")
+
+
+def test_a_browser_that_is_down_or_lost_is_a_closed_gate(trier: Trier, owner: Owner) -> None:
+    shut = trier.attempt(URL, timedelta(seconds=30))
+    assert isinstance(shut, Shut)
+    assert (shut.reason, shut.until) == ("the browser is down: its sidecar does not run", None)
+    owner.tell(
+        "INSERT INTO lanes.browser (heartbeat_at, browser_lost_until) VALUES (lanes.now(), lanes.now() + interval '15 min')"
+    )
     shut = trier.attempt(URL, timedelta(seconds=30))
     assert isinstance(shut, Shut)
     assert shut.reason == "the browser is lost"
