@@ -13,6 +13,7 @@ from lanes.core.circumstances import Circumstances, Known
 from lanes.core.claim import Memory, Unavailable
 from lanes.core.consequences import (
     Bury,
+    Ease,
     Forbid,
     Heed,
     Learn,
@@ -208,3 +209,17 @@ def test_a_failure_is_remembered_with_the_instant_of_its_claim() -> None:
 )
 def test_only_a_good_answer_or_a_failure_is_an_answer_by_which_a_site_is_judged(answer: Answer) -> None:
     assert not any(isinstance(each, Remember) for each in followed(answer, a_claim()))
+
+
+# Hosts on the way
+
+
+def test_a_host_that_answered_by_a_redirect_narrows_and_lives_and_costs_no_write_where_nothing_changes() -> None:
+    slow, dead, calm = HostPace(timedelta(seconds=4)), HostPace(HOST_CEILING, backoffs=3), HostPace()
+    resting = HostPace(backoffs=1)
+    found = followed(NOT_MODIFIED, passed=((2, slow), (3, dead), (4, calm), (5, resting)))
+    assert found == (
+        Ease(2, slow, HostPace(timedelta(seconds=3.6))),
+        Ease(3, dead, HostPace(timedelta(seconds=270))),
+        Ease(5, resting, calm),
+    )

@@ -562,6 +562,7 @@ def test_a_document_that_names_its_newest_number_without_a_list_is_unchanged_onl
     assert (settlement.label, stored(settlement)) == (label, [])
     assert settlement.good is (label is Label.UNCHANGED)
     assert settlement.body_hash is None
+    assert settlement.forget is (label is Label.FAILED)
 
 
 def test_a_first_sight_needs_the_list() -> None:

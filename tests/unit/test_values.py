@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from lanes.core.answer import Response, Resume, Sent
+from datetime import timedelta
+
+from lanes.core import pages
+from lanes.core.answer import Response, Resume, Sent, Trouble
 from lanes.core.chapters import NO_HINTS, Hints, Item
 from lanes.core.circumstances import Circumstances
-from lanes.core.claim import NO_MEMORY, Memory
+from lanes.core.claim import NO_MEMORY, TRIED, Memory
+from lanes.core.outcome import Label
 from lanes.core.pace import HOST_DEFAULT, HostPace
+from lanes.core.settlement import Settlement
 from tests.answers import ANSWERED, STAMP, URL, a_claim, a_response
 
 
@@ -15,6 +20,10 @@ def test_a_claim_of_which_no_more_is_said_is_of_a_healthy_series_on_a_machine_th
     assert (claim.failures, claim.refusals, claim.abandoned) == (0, 0, 0)
     assert (claim.discovering, claim.us, claim.guid_alone) == (False, False, True)
     assert (claim.hints, claim.answers) == (NO_HINTS, ())
+
+
+def test_a_url_that_is_tried_has_the_id_that_no_series_has() -> None:
+    assert TRIED == 0
 
 
 def test_nothing_is_remembered_where_there_was_no_trouble() -> None:
@@ -45,3 +54,23 @@ def test_a_request_of_which_no_more_is_said_brought_nothing_and_led_nowhere_for_
     assert (response.permanent, response.conditional) == (False, False)
     resume = Resume(URL, 1, permanent=False)
     assert (resume.cookies, resume.seen, resume.robots) == ((), (), False)
+
+
+def test_a_settlement_of_which_no_more_is_said_judges_nobody_and_keeps_what_is_stored() -> None:
+    told = Settlement(Label.UNCHANGED, None, STAMP, None, HostPace())
+    assert (told.failures, told.refusals, told.good, told.gone, told.spared) == (0, 0, False, False, False)
+    assert (told.forget, told.validators, told.url, told.guid_alone) == (False, None, None, True)
+    assert (told.unconditional, told.chapters, told.seen, told.consequences) == (False, (), (), ())
+
+
+def test_a_page_has_two_minutes_of_its_tab_inside_a_lease_that_is_renewed_and_a_lost_browser_a_quarter_of_an_hour() -> (
+    None
+):
+    seconds = [pages.PATIENCE, pages.LEASE, pages.RENEW, pages.SETTLING, pages.LOST, pages.BEAT, pages.PLACE]
+    assert [each / timedelta(seconds=1) for each in seconds] == [120, 150, 30, 30, 900, 5, 10]
+
+
+def test_a_page_of_which_no_more_is_said_loads_no_media_and_proves_nothing_of_our_line() -> None:
+    asked = pages.PageAsked(a_claim().token, "site", URL, (), "main")
+    assert (asked.media, asked.settles_for) == (False, None)
+    assert not pages.NotShown(Trouble.TIMEOUT, "late").line_proved
