@@ -120,16 +120,18 @@ def play(stage: Stage) -> None:
 
 
 def _chrome_group() -> int | None:
-    """The process group of the Chrome that the demo's own browser sidecar started."""
+    """The process group of the Chrome that the demo's own browser sidecar started, whose child it is."""
+    ours = f"LANES_DATA_DIR={os.environ['LANES_DATA_DIR']}".encode()
     for process in Path("/proc").glob("[0-9]*"):
         try:
             words = (process / "cmdline").read_bytes().split(b"\0")
-            environ = (process / "environ").read_bytes()
+            parent = (process / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1]
+            if not any(word.startswith(b"--remote-debugging-port") for word in words):
+                continue
+            if ours in (process.parent / parent / "environ").read_bytes().split(b"\0"):
+                return os.getpgid(int(process.name))
         except OSError:
-            continue
-        ours = f"LANES_DATA_DIR={os.environ['LANES_DATA_DIR']}".encode() in environ.split(b"\0")
-        if ours and any(word.startswith(b"--remote-debugging-port") for word in words):
-            return os.getpgid(int(process.name))
+            continue  # it has ended meanwhile
     return None
 
 

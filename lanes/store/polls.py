@@ -129,8 +129,9 @@ class PollStore:
             self._keep_house(connection)
 
     def see_clock(self) -> None:
-        """Notes how late it is, so that a clock that goes back is found."""
+        """Notes how late it is, so that a clock that goes back is found, and that this Lane lived to see it."""
         with self._database.connection() as connection:
+            _SQL.see_lane(connection, site=self.site)
             _SQL.see_clock(connection)
 
     def _keep_house(self, connection: Connection) -> None:

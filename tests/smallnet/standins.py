@@ -188,7 +188,7 @@ def _kagane(title: Title) -> Step:
 
 def _comix(title: Title) -> Step:
     """Its rows are drawn by a script, a moment after the page is there."""
-    hid = title.key.partition("-")[0]
+    hid = title.key
     facts = {"hid": hid, "title": title.name, "status": "releasing", "latestChapter": len(title.parts)}
     first = {"manga": {"hid": hid}, "queries": {json.dumps(["manga", "detail", hid]): facts}}
     now = datetime.now(UTC)
@@ -270,7 +270,7 @@ _SITES: tuple[tuple[str, Callable[[Title], Step], str, tuple[tuple[str, str], ..
     (
         "comix",
         _comix,
-        "https://comix.to/title/{}",
-        (("Eleven Bridges", "e1ev-eleven-bridges"), ("The Toll Keeper", "t0ll-the-toll-keeper")),
+        "https://comix.to/title/{}-as-pasted",
+        (("Eleven Bridges", "e1ev"), ("The Toll Keeper", "t0ll")),
     ),
 )
