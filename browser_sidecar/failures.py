@@ -38,5 +38,4 @@ def not_shown(error: str, *, answered: bool) -> NotShown:
     trouble = next((trouble for pattern, trouble in _TABLE if re.match(pattern, name)), None)
     if trouble is None or (answered and trouble is Trouble.CONNECT):
         trouble = Trouble.FRAMING if answered else Trouble.RESET
-    proved = answered or trouble is Trouble.HOPS or "ALERT" in name
-    return NotShown(trouble, f"Chrome: {error}"[:200], line_proved=proved)
+    return NotShown(trouble, f"Chrome: {error}"[:200], line_proved=answered or "ALERT" in name)

@@ -10,14 +10,14 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
 
 from browser_sidecar.cdp import Cdp, CdpError, Declined, Gone, Late
 from browser_sidecar.failures import not_shown
 from browser_sidecar.proxy import Gate
-from browser_sidecar.seen import CRASHED, MOST, Document, Seen
+from browser_sidecar.seen import CRASHED, MOST, NOWHERE, Document, Seen
 from browser_sidecar.unwanted import MEDIA, blocked_urls
 from lanes.core.answer import Trouble
 from lanes.core.challenge import LOOKED_AT, by_header, sign_of
@@ -178,6 +178,10 @@ class _Tab:
 
     def opened(self, wait: float, until: float) -> Opened | Lost:
         """Sent off after `wait` seconds, and answered before `until`."""
+        came = self._sent(wait, until)
+        return replace(came, line_proved=True) if isinstance(came, NotShown) and self._seen.answered else came
+
+    def _sent(self, wait: float, until: float) -> Opened | Lost:
         begins = min(time.monotonic() + wait, until)
         while (left := begins - time.monotonic()) > 0 and not self._seen.crashed:
             self._seen.wait(left)
@@ -217,9 +221,9 @@ class _Tab:
                     return self._read(document)
                 elif over:
                     why = "its scripts never came to rest" if document.ended else "the document did not end in time"
-                    return NotShown(Trouble.TIMEOUT, why, line_proved=True)
+                    return NotShown(Trouble.TIMEOUT, why)
             elif now >= until:
-                return NotShown(Trouble.TIMEOUT, "one document after the other", line_proved=True)
+                return NotShown(Trouble.TIMEOUT, "one document after the other")
             seen.wait(self._times.look)
 
     def _is_there(self, document: Document, look: _Look, now: float) -> bool:
@@ -235,11 +239,12 @@ class _Tab:
         if seen.forbidden is not None:
             return NotShown(Trouble.CONNECT, f"{seen.forbidden} may not be asked", forbidden=seen.forbidden)
         if seen.left is not None:
-            return NotShown(Trouble.LEFT, f"it leads to {seen.left}"[:200], line_proved=True)
+            trouble = Trouble.BAD_URL if seen.left == NOWHERE else Trouble.LEFT
+            return NotShown(trouble, f"it leads to {seen.left}"[:200])
         if seen.went > MOST:
-            return NotShown(Trouble.HOPS, "one document after the other", line_proved=True)
+            return NotShown(Trouble.HOPS, "one document after the other")
         if (size := self._oversize()) is not None:
-            return NotShown(Trouble.OVERSIZE, size, line_proved=True)
+            return NotShown(Trouble.OVERSIZE, size)
         if seen.broken is not None:
             return self._gate_said() or not_shown(seen.broken, answered=document is not None)
         if document is not None and document.failed is not None:
@@ -261,7 +266,7 @@ class _Tab:
         """No document is shown: nothing came, or what came is nothing to show (a download, 204, a status without a page)."""
         if isinstance(stopped := self._stopped(), Lost):
             return stopped
-        if stopped is not None and stopped.trouble in (Trouble.LEFT, Trouble.HOPS, Trouble.OVERSIZE):
+        if stopped is not None and stopped.trouble in (Trouble.LEFT, Trouble.BAD_URL, Trouble.HOPS, Trouble.OVERSIZE):
             return stopped
         if (said := self._gate_said()) is not None:
             return said
@@ -317,9 +322,9 @@ class _Tab:
             if size > LIMITS.decoded:
                 break
         if not isinstance(length, int):
-            return NotShown(Trouble.TIMEOUT, "its scripts never came to rest", line_proved=True)
+            return NotShown(Trouble.TIMEOUT, "its scripts never came to rest")
         if max(length, size) > LIMITS.decoded:
-            return NotShown(Trouble.OVERSIZE, f"more than {LIMITS.decoded} bytes of HTML", line_proved=True)
+            return NotShown(Trouble.OVERSIZE, f"more than {LIMITS.decoded} bytes of HTML")
         look = self._look()
         url = document.url if look is None else look.url
         return Shown(document.status, document.headers, _plain(url), b"".join(pieces), held)

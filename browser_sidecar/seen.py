@@ -23,6 +23,7 @@ from lanes.fetch.guard import Guard
 from lanes.fetch.limits import LIMITS
 
 CRASHED: Final = "the tab crashed"
+NOWHERE: Final = "nowhere that can be asked"
 MOST: Final = LIMITS.hops + 1
 """Times that the page's frame may go anywhere: whoever reloads itself on and on is not asked again and again."""
 
@@ -69,6 +70,8 @@ class Seen:
         self.forbidden: str | None = None
         """An address that may not be dialled, as a Chrome elsewhere reported it."""
         self.crashed = False
+        self.answered = False
+        """Whether any header came for its frame: our line works."""
         self.went = 0
         """How often its frame went anywhere, redirects included."""
         self._cdp, self._session, self._frame, self._gate, self._guard = cdp, session, frame, gate, guard
@@ -124,7 +127,7 @@ class Seen:
         if kind == "Document" and params.get("frameId") == self._frame:
             parts = split(url)
             if parts is None or (self._hosts and parts.host not in self._hosts):
-                self.left = parts.host if parts else "nowhere that can be asked"
+                self.left = parts.host if parts else NOWHERE
             else:
                 self.asking = url
                 self.went += 1
@@ -146,7 +149,12 @@ class Seen:
         self._tell("Fetch.continueWithAuth", requestId=params["requestId"], authChallengeResponse=answer)
 
     def _will_be_sent(self, params: Mapping[str, Any]) -> None:
-        self._judge_host(params["request"]["url"])
+        url = params["request"]["url"]
+        self._judge_host(url)
+        if params.get("type") == "Document" and params.get("frameId") == self._frame and "redirectResponse" in params:
+            self.answered = True
+            if split(url) is None:  # what Chrome would not ask it does not hold up for us either
+                self.left = NOWHERE
 
     def _web_socket(self, params: Mapping[str, Any]) -> None:
         self._judge_host("http" + params["url"].removeprefix("ws"))
@@ -159,6 +167,7 @@ class Seen:
         parts = split(response["url"])
         if params.get("type") != "Document" or params.get("frameId") != self._frame or parts is None:
             return
+        self.answered = True
         headers = {name.lower(): ", ".join(value.split("\n")) for name, value in response["headers"].items()}
         loader = params["loaderId"]
         drawn = self._gate.drawn(parts.host, parts.port) if self._gate else 0

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -25,8 +25,8 @@ from tests.smallnet import ALLOWED, Smallnet
 AGENT = "Lanes/test (+https://example.org; you@example.org)"
 QUICK = Times(document=5.0, settling=2.0, settled=1.0, busy=1.0, call=10.0, whole=20.0)
 """Deadlines for tests of what never comes."""
-
-Opens = Callable[..., Opened | Lost | None]
+PATIENT = Times(document=60.0, settling=90.0, settled=80.0, busy=5.0, call=15.0, whole=100.0)
+"""And for tests of what must come: whoever waited for something else would outlast the test."""
 
 
 def at_once() -> timedelta:

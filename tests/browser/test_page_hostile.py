@@ -1,0 +1,204 @@
+"""Pages that crash, hang, swell and pester: each costs itself, in its time; the next is opened as if nothing were (DESIGN 7)."""
+
+from __future__ import annotations
+
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import psutil
+import pytest
+
+from browser_sidecar.page import Lost
+from lanes.core.answer import Trouble
+from tests.browser.conftest import CHAPTER, PATIENT, Tabs, html
+from tests.smallnet import Host, Smallnet, ok
+
+BLOCK = b"<p>forty-two bytes of nothing, again and again</p>\n"
+
+
+@pytest.fixture
+def site(net: Smallnet) -> Host:
+    site = net.host("127.1.0.5", name="site.test")
+    site.page("/sound", html(CHAPTER))
+    return site
+
+
+def then_sound(tabs: Tabs, site: Host) -> None:
+    """The next page is opened in the same Chrome."""
+    before = tabs.running.cdp
+    assert b"One" in tabs.shown(site.url("/sound")).html
+    assert tabs.running.cdp is before
+
+
+def test_a_tab_that_crashes_is_lost_and_nobody_waits_for_it(tabs: Tabs, site: Host) -> None:
+    """CASES H5."""
+    site.page("/title", html("<p>no landmark"))
+    hold = site.hold("/title")
+    with ThreadPoolExecutor(1) as pool:
+        page = pool.submit(tabs, site.url("/title"), times=PATIENT)
+        tabs.net.wait_for_visits(1, site, timeout=30)
+        hold.release()
+        tabs.net.quiet()
+        assert tabs.running.chrome is not None
+        for each in psutil.Process(tabs.running.chrome.pid).children(recursive=True):
+            if "--type=renderer" in each.cmdline():
+                os.kill(each.pid, signal.SIGKILL)
+        assert page.result(60) == Lost("the tab crashed")
+    then_sound(tabs, site)
+
+
+def test_a_chrome_that_is_killed_in_mid_page_is_lost_and_nobody_waits_for_it(tabs: Tabs, site: Host) -> None:
+    """CASES H5."""
+    site.hold("/title")
+    with ThreadPoolExecutor(1) as pool:
+        page = pool.submit(tabs, site.url("/title"), times=replace(PATIENT, document=60.0))
+        tabs.net.wait_for_visits(1, site, timeout=30)
+        assert tabs.running.chrome is not None
+        os.killpg(tabs.running.chrome.pid, signal.SIGKILL)
+        assert isinstance(page.result(60), Lost)
+    assert isinstance(tabs.shown(site.url("/sound")).html, bytes)
+
+
+@pytest.mark.parametrize(
+    "script", ["while (true);", "setTimeout(() => { while (true); }, 200)"], ids=["at once", "after a while"]
+)
+def test_scripts_that_run_on_for_ever_are_a_failure_of_their_page_alone(tabs: Tabs, site: Host, script: str) -> None:
+    site.page("/title", html(f"<p>x<script>{script}</script>"))
+    came = tabs.not_shown(site.url("/title"))
+    assert (came.trouble, came.line_proved) == (Trouble.TIMEOUT, True)
+    then_sound(tabs, site)
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_twenty_megabytes_are_cut_off_at_the_cap(tabs: Tabs, site: Host, announced: bool) -> None:
+    whole = ok(html("").encode() + BLOCK * 420_000, "text/html")
+    site.script("/title", whole if announced else whole.chunked(65_536))
+    came = tabs.not_shown(site.url("/title"), times=PATIENT)
+    assert (came.trouble, came.line_proved) == (Trouble.OVERSIZE, True)
+    assert tabs.gates[-1].received < 20 * 2**20
+    then_sound(tabs, site)
+
+
+def test_a_page_that_swells_is_not_read(tabs: Tabs, site: Host) -> None:
+    """31 MiB of HTML made by a script: nothing of it is carried over the socket."""
+    site.page(
+        "/title",
+        html("<script>document.body.append('y'.repeat(31 * 2 ** 20)); document.body.className = 'chapter'</script>"),
+    )
+    came = tabs.not_shown(site.url("/title"), times=PATIENT)
+    assert (came.trouble, came.line_proved) == (Trouble.OVERSIZE, True)
+    then_sound(tabs, site)
+
+
+def test_a_page_that_fetches_without_end_is_cut_off(tabs: Tabs, site: Host) -> None:
+    site.script("/more", ok(BLOCK * 200_000, "text/plain"))
+    site.page("/title", html("<script>setInterval(() => fetch('/more', {cache: 'no-store'}), 20)</script>"))
+    came = tabs.not_shown(site.url("/title"), times=PATIENT)
+    assert came.trouble is Trouble.OVERSIZE
+    assert "in all" in came.detail
+    then_sound(tabs, site)
+
+
+def test_dialogs_are_dismissed(tabs: Tabs, site: Host) -> None:
+    site.page(
+        "/title",
+        html(
+            "<script>alert(1); const yes = confirm(2), text = prompt(3); onbeforeunload = e => { e.preventDefault(); return 'x' };"
+            "document.write(`<p class=chapter>${yes} ${text}</p>`)</script>"
+        ),
+    )
+    assert b"false null" in tabs.shown(site.url("/title"), times=PATIENT).html
+    then_sound(tabs, site)
+
+
+def test_no_new_window_is_opened(tabs: Tabs, site: Host, net: Smallnet) -> None:
+    site.page(
+        "/title",
+        html(
+            "<a id=a href=/opened target=_blank></a><form id=f action=/posted target=_blank></form><script>"
+            "const w = window.open('/opened'); a.click(); f.submit();"
+            "setTimeout(() => document.body.insertAdjacentHTML('beforeend', `<p class=chapter>${w}</p>`), 500)</script>"
+        ),
+    )
+    assert b'<p class="chapter">null</p>' in tabs.shown(site.url("/title"), times=PATIENT).html
+    assert {visit.path for visit in net.record.of(site)} == {"/title"}
+
+
+def test_nothing_is_downloaded(tabs: Tabs, site: Host) -> None:
+    site.script(
+        "/file",
+        ok(b"abc" * 1_000, "application/octet-stream", {"Content-Disposition": "attachment; filename=taken.bin"}),
+    )
+    site.page(
+        "/title",
+        html(
+            "<a id=a href=/file download=taken.bin></a><script>a.click();"
+            "setTimeout(() => document.body.insertAdjacentHTML('beforeend', '<p class=chapter>'), 800)</script>"
+        ),
+    )
+    tabs.shown(site.url("/title"), times=PATIENT)
+    assert tabs.running.chrome is not None
+    assert [
+        path for path in tabs.running.chrome.profile.rglob("*") if "taken" in path.name or path.suffix == ".crdownload"
+    ] == []
+
+
+def test_permissions_are_denied_without_a_question(tabs: Tabs, site: Host) -> None:
+    names = ["notifications", "geolocation", "camera", "microphone", "clipboard-read", "midi", "persistent-storage"]
+    site.page(
+        "/title",
+        html(
+            f"<script>Promise.all({names}.map(name => navigator.permissions.query({{name}}).then(s => s.state)))"
+            ".then(found => document.body.insertAdjacentHTML('beforeend', `<p class=chapter>${found}</p>`))</script>"
+        ),
+    )
+    assert ",".join(["denied"] * len(names)).encode() in tabs.shown(site.url("/title"), times=PATIENT).html
+
+
+@pytest.mark.parametrize("media", [False, True])
+def test_pictures_are_loaded_only_where_a_page_needs_them_and_ads_never(tabs: Tabs, net: Smallnet, media: bool) -> None:
+    site = net.host("127.1.0.5", name="site.test")
+    ads = net.host("127.1.0.6", name="ads.doubleclick.net")
+    site.page(
+        "/title",
+        html(
+            f"<img src=/cover.png><video src=/film.mp4></video><script src={ads.url('/ad.js')}></script><img src={ads.url('/ad.png')}>"
+            f"<script>addEventListener('load', () => document.body.insertAdjacentHTML('beforeend', '{CHAPTER}'))</script>"
+        ),
+    )
+    tabs.shown(site.url("/title"), media=media, times=PATIENT)
+    assert ("/cover.png" in {visit.path for visit in net.record.of(site)}) is media
+    assert not net.dialled(ads.address)
+
+
+def test_a_page_that_reloads_itself_is_not_asked_for_again_and_again(tabs: Tabs, site: Host, net: Smallnet) -> None:
+    site.page("/title", html("<script>setTimeout(() => location.reload(), 50)</script>"))
+    came = tabs.not_shown(site.url("/title"), times=PATIENT)
+    assert (came.trouble, came.detail) == (Trouble.HOPS, "one document after the other")
+    assert len(net.record.of(site)) <= 11
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "location = 'about:blank'",
+        "location = URL.createObjectURL(new Blob(['<p class=chapter>made up'], {type: 'text/html'}))",
+    ],
+)
+def test_a_document_that_scripts_made_up_is_none(tabs: Tabs, site: Host, script: str) -> None:
+    site.page("/title", html(f"<script>{script}</script>"))
+    assert tabs.not_shown(site.url("/title")).trouble is Trouble.LEFT
+
+
+def test_many_pages_at_once_do_not_meet(tabs: Tabs, site: Host) -> None:
+    for n in range(4):
+        site.page(
+            f"/{n}",
+            html(f"<script>setTimeout(() => document.body.innerHTML = '<p class=chapter>page {n}', {n * 50})</script>"),
+        )
+    tabs.shown(site.url("/sound"))
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda n: tabs.shown(site.url(f"/{n}"), times=PATIENT).html, range(4)))
+    assert [f"page {n}".encode() in text for n, text in enumerate(found)] == [True] * 4
