@@ -73,6 +73,7 @@ def test_a_loss_is_written_once_by_ten_who_notice_at_once(
     assert until is not None
     assert earliest + LOST <= until <= rows.now() + LOST
     assert owed(rows) == 1
+    assert not rows.one("SELECT awake FROM lanes.browser"), "what is lost does not run"
 
 
 def test_a_loss_that_is_noticed_again_is_not_prolonged(rows: Rows, serving: ServingStore, clock: Clock) -> None:
