@@ -114,7 +114,7 @@ def _work(page: Element, url: str) -> Document | None:
     if counted is None or title is None:
         return None
     lifecycle = Lifecycle.FINISHED if counted[1] == counted[2] else Lifecycle.ONGOING
-    return Document(items=(), title=title.text or None, home=url, lifecycle=lifecycle)
+    return Document(items=(), title=title.text or None, home=feed_text.link(url, url), lifecycle=lifecycle)
 
 
 def _says(page: Element) -> Iterator[tuple[str, str]]:

@@ -138,7 +138,7 @@ def _of_page(text: str, url: str, at: datetime) -> Reading:
     if items is None:
         items = list(_rows(table, url, at))[-MAX_ITEMS:] if table else []
     asked = taken_apart(url)
-    home = feed_text.link(f"/fiction/{asked.path[1]}", url) if asked and asked.has("fiction", _ID) else url
+    home = feed_text.link(f"/fiction/{asked.path[1]}" if asked and asked.has("fiction", _ID) else url, url)
     return Document(with_numbers(tuple(items)), heading.text or None, home, lifecycle=_lifecycle(page))
 
 
