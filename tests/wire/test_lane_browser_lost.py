@@ -100,7 +100,9 @@ def test_a_page_that_is_lost_in_hand_is_put_back_and_charges_nobody(
         assert abs(record.sent_at - sidecar.sends[0].at) < SECOND
         assert row.latest_checked_at == record.claimed_at
     assert lane.all("SELECT FROM lanes.incidents") == []
-    assert (lost_until(lane) is not None) is (fate in (Fate.LOST, Fate.LOST_UNSENT))
+    lost = fate in (Fate.LOST, Fate.LOST_UNSENT)
+    assert row.retry_reason == ("the browser is lost" if lost else "the browser's sidecar ended with it")
+    assert (lost_until(lane) is not None) is lost
     assert lane.all("SELECT FROM lanes.browser_pages") == []
 
 
