@@ -46,6 +46,7 @@ def add(asked: Namespace) -> int:
     good, refused = _recognised(asked.urls)
     with open_store() as store:
         since = store.asking.now()
+        good = _free(store, good, refused)
         followed = store.following.follow(good)
         outcomes: dict[str, Outcome | None] = {}
         if not asked.json:
@@ -79,6 +80,16 @@ def _recognised(urls: Sequence[str]) -> tuple[list[Wanted], list[dict[str, str]]
             refused.append({"error": str(error)})
             sys.stderr.write(f"lanes add: {error}\n")
     return good, refused
+
+
+def _free(store: Store, good: list[Wanted], refused: list[dict[str, str]]) -> list[Wanted]:
+    """What can be followed because its host is no other Site's; why the rest cannot goes to `refused`."""
+    taken = store.following.taken(good)
+    for each in good:
+        if each.host in taken:
+            refused.append({"error": f"{masked(each.url)!r} cannot be followed: {taken[each.host]}."})
+            sys.stderr.write(f"lanes add: {refused[-1]['error']}\n")
+    return [each for each in good if each.host not in taken]
 
 
 def _is_stopped(store: Store, key: str) -> bool:

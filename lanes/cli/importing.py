@@ -31,8 +31,10 @@ def run(asked: Namespace) -> int:
     """Follows what the file names."""
     name = "standard input" if asked.file == "-" else asked.file
     outlines = read(name, _bytes(asked.file))
-    good, repeated, refused = _sorted(outlines)
+    found, repeated, refused = _sorted(outlines)
     with open_store() as store:
+        good, taken = _free(store, found)
+        refused += taken
         if asked.dry_run:
             was = store.following.stand(good)
         else:
@@ -63,8 +65,8 @@ def run(asked: Namespace) -> int:
 
 def follow_file(store: Store, path: Path) -> int:
     """Follows what an OPML file names, in silence; how many Series."""
-    good, _, _ = _sorted(read(str(path), path.read_bytes()))
-    return len(store.following.follow(good))
+    found, _, _ = _sorted(read(str(path), path.read_bytes()))
+    return len(store.following.follow([each for each, _ in found]))
 
 
 def _bytes(file: str) -> bytes:
@@ -76,9 +78,18 @@ def _bytes(file: str) -> bytes:
         raise NoFile(f"{file} cannot be read: {error.strerror}.") from None
 
 
-def _sorted(outlines: Iterable[Outline]) -> tuple[list[Wanted], list[Wanted], list[tuple[Outline, str]]]:
+def _free(store: Store, found: list[tuple[Wanted, Outline]]) -> tuple[list[Wanted], list[tuple[Outline, str]]]:
+    """What can be followed because its host is no other Site's, and what is refused."""
+    taken = store.following.taken([each for each, _ in found])
+    refused = [(outline, taken[each.host]) for each, outline in found if each.host in taken]
+    return [each for each, _ in found if each.host not in taken], refused
+
+
+def _sorted(
+    outlines: Iterable[Outline],
+) -> tuple[list[tuple[Wanted, Outline]], list[Wanted], list[tuple[Outline, str]]]:
     """What can be followed, what repeats an earlier outline, and what is refused, with the reason."""
-    good: dict[str, Wanted] = {}
+    good: dict[str, tuple[Wanted, Outline]] = {}
     repeated, refused = [], []
     for outline in outlines:
         try:
@@ -89,7 +100,7 @@ def _sorted(outlines: Iterable[Outline]) -> tuple[list[Wanted], list[Wanted], li
         if found.url in good:
             repeated.append(found)
         else:
-            good[found.url] = found
+            good[found.url] = (found, outline)
     return list(good.values()), repeated, refused
 
 

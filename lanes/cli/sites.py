@@ -20,7 +20,7 @@ from lanes.sites import Site, by_name, own_sites, sites
 from lanes.store.asking import FollowedThere
 
 SECTION: Final = """\
-; The Lane of your own Site {name}.  Keep this file as var/sites/{name}.conf (any name there that ends in .conf), then tell supervisord:
+; The Lane of the Site {name}.  Keep this file as var/sites/{name}.conf (any name there that ends in .conf), then tell supervisord:
 ; .venv/bin/supervisorctl update.  Prometheus scrapes it at, in deploy/prometheus.yml:
 ;       - targets: ["{bind}:{port}"]
 ;         labels:

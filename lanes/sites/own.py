@@ -158,7 +158,9 @@ def _recogniser(site: Site) -> Callable[[str], str | None]:
             raise
         except Exception:
             log.exception("a bug in an own Site's recogniser site=%s", site.name)
-            return None
+            found = None
+        if found is None and (asked := split(url)) is not None and asked.host in site.hosts:
+            raise BadUrl(url, f"its host belongs to the own Site {site.name}, which does not recognise it.")
         parts = split(found) if isinstance(found, str) else None
         if found is not None and (parts is None or parts.host not in site.hosts):
             raise BadUrl(url, f"the own Site {site.name} would fetch it from a place that is not one of its hosts.")

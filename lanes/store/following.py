@@ -102,6 +102,17 @@ class FollowStore:
             told(len(asked))
         return tuple(done[number] for number in range(len(wanted)))
 
+    def taken(self, wanted: Sequence[Wanted]) -> dict[str, str]:
+        """The hosts of which another Site has Series already, and why nobody else can be followed there: a host has one Lane, so whoever
+        followed there would never be polled."""
+        with self._database.connection() as connection:
+            rows = _SQL.taken(connection, sites=[each.site for each in wanted], hosts=[each.host for each in wanted])
+            return {
+                row.host: f"{row.series:,} Series at {row.host} (such as {row.key}) {'is' if row.series == 1 else 'are'} of the Site "
+                f"{row.site}, and a host has one Site: `lanes remove --purge` ends that"
+                for row in rows
+            }
+
     def stand(self, wanted: Sequence[Wanted]) -> tuple[Was, ...]:
         """What `follow` would find; changes nothing."""
         with self._database.connection() as connection:

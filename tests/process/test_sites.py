@@ -99,6 +99,25 @@ def test_an_own_site_is_shown_as_the_owners_and_a_broken_one_is_told_and_left_ou
     assert "The own Site 'barn' of my-barn 1.5 is left out: " in the_lanes(own, "lane", "barn")[2]
 
 
+def test_where_another_site_has_series_already_nothing_is_followed_that_would_never_be_polled(
+    own: Own, tmp_path: Path
+) -> None:
+    (tmp_path / "list.opml").write_text(
+        '<opml><body><outline xmlUrl="http://inn.test/13"/></body></opml>', encoding="utf-8"
+    )
+    assert the_lanes(own, "add", "http://inn.test/feed")[0] == 0  # of feeds, for there is no other Site yet
+    install(tmp_path, "inn", sound("inn", "inn.test"))
+    why = (
+        "1 Series at inn.test (such as inn-test) is of the Site feeds, and a host has one Site: "
+        "`lanes remove --purge` ends that"
+    )
+    code, out, err = the_lanes(own, "add", "http://inn.test/12")
+    assert (code, out, err) == (2, "", f"lanes add: 'http://inn.test/12' cannot be followed: {why}.\n")
+    assert why in the_lanes(own, "import", "list.opml")[1]
+    assert the_lanes(own, "remove", "--purge", "--yes", "inn-test")[0] == 0
+    assert "(inn): http://inn.test/12" in the_lanes(own, "add", "http://inn.test/12")[1]
+
+
 def test_the_printed_section_of_an_own_site_is_that_of_a_shipped_one(own: Own, tmp_path: Path) -> None:
     install(tmp_path, "inn", sound("inn", "inn.test"))
     install(tmp_path, "royalroad", sound("royalroad", "road.test"))

@@ -139,6 +139,15 @@ def test_a_recogniser_may_not_send_us_to_another_host_than_its_own(own: Gather, 
         own().sites["inn"].recognise("http://inn.test/1")
 
 
+def test_what_it_does_not_recognise_at_its_own_host_is_not_left_to_feeds(own: Gather, tmp_path: Path) -> None:
+    install(tmp_path, "inn", sound("inn", "inn.test").replace("http://inn.test", "http://inn.test/serial/"))
+    site = own().sites["inn"]
+    assert site.recognise("http://inn.test/serial/1") is not None
+    assert site.recognise("http://elsewhere.test/1") is None
+    with pytest.raises(BadUrl, match="its host belongs to the own Site inn, which does not recognise it"):
+        site.recognise("http://inn.test/about")
+
+
 def test_a_reader_that_gives_nothing_raises_and_never_passes_for_the_same_bytes(own: Gather, tmp_path: Path) -> None:
     install(
         tmp_path,

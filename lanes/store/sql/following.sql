@@ -17,6 +17,13 @@ ON CONFLICT DO NOTHING;
 -- The ids of these hosts, and whose they are.
 SELECT name, id, site FROM lanes.hosts WHERE name = ANY (:hosts);
 
+-- name: taken(sites, hosts)
+-- Hosts at which Series of another Site live, and some of these: a host gives turns to one Lane alone.
+SELECT h.name AS host, s.site, count(*) AS series, (array_agg(s.key ORDER BY s.id))[1] AS key
+FROM (SELECT DISTINCT site, host FROM unnest(:sites::text[], :hosts::text[]) AS u (site, host)) w
+JOIN lanes.hosts h ON h.name = w.host AND h.site <> w.site JOIN lanes.series s ON s.host_id = h.id AND s.site <> w.site
+GROUP BY h.name, s.site ORDER BY h.name;
+
 -- name: place_host(site, name)$
 -- A host that is another Site's becomes this one's, where none of the other's Series live.
 SELECT lanes.place_host(:site, :name);
