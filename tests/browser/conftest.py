@@ -97,7 +97,7 @@ class Tabs:
         self.gates: list[Gate] = []
 
     def __call__(
-        self, url: str, *, sending: Sending = at_once, times: Times = QUICK, **more: Any
+        self, url: str, *, sending: Sending = at_once, times: Times = PATIENT, **more: Any
     ) -> Opened | Lost | None:
         """What became of the page at `url`; more as of `asked_for`."""
         cdp = self.running.connection()

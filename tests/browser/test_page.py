@@ -85,7 +85,7 @@ def test_where_scripts_have_gone_by_themselves_is_told_without_its_fragment(tabs
 
 def test_a_page_without_its_landmark_is_read_as_it_is_when_its_time_is_over(tabs: Tabs, site: Host) -> None:
     site.page("/title", html("<p>nothing to see"))
-    assert b"nothing to see" in tabs.shown(site.url("/title")).html
+    assert b"nothing to see" in tabs.shown(site.url("/title"), times=QUICK).html
 
 
 def test_a_page_that_settles_without_its_landmark_is_read_sooner(tabs: Tabs, site: Host) -> None:
@@ -96,7 +96,7 @@ def test_a_page_that_settles_without_its_landmark_is_read_sooner(tabs: Tabs, sit
 
 def test_an_error_page_is_not_waited_for(tabs: Tabs, site: Host) -> None:
     site.script("/gone", status(410, html("<p>gone")))
-    came = tabs.shown(site.url("/gone"), times=PATIENT)
+    came = tabs.shown(site.url("/gone"))
     assert (came.status, came.held) == (410, None)
     assert b"<p>gone" in came.html
 
@@ -197,7 +197,7 @@ def test_a_site_that_never_answers_costs_a_fetch_deadline(tabs: Tabs, site: Host
 def test_a_document_that_never_ends_is_none_though_its_landmark_is_there(tabs: Tabs, site: Host) -> None:
     """It may hold half a list."""
     site.script("/drip", drip(html(CHAPTER) + "x" * 100_000, 0.2, piece=200, content_type="text/html"))
-    came = tabs.not_shown(site.url("/drip"))
+    came = tabs.not_shown(site.url("/drip"), times=QUICK)
     assert (came.trouble, came.detail, came.line_proved) == (Trouble.TIMEOUT, "the document did not end in time", True)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from lanes.core.answer import Trouble
-from tests.browser.conftest import CHAPTER, PATIENT, Tabs, html
+from tests.browser.conftest import CHAPTER, Tabs, html
 from tests.smallnet import Host, Smallnet, ok, redirect
 
 
@@ -162,7 +162,7 @@ def test_nothing_leaves_by_udp(tabs: Tabs, site: Host) -> None:
                 "return all.length"
             ),
         )
-        assert says(tabs.shown(site.url("/title"), times=PATIENT).html) == "0"
+        assert says(tabs.shown(site.url("/title")).html) == "0"
         with pytest.raises(BlockingIOError):
             listener.recv(1)
 

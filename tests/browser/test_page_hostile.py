@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import psutil
 import pytest
 
 from browser_sidecar.page import Lost
 from lanes.core.answer import Trouble
-from tests.browser.conftest import CHAPTER, PATIENT, Tabs, html
+from tests.browser.conftest import CHAPTER, QUICK, Tabs, html
 from tests.smallnet import Host, Smallnet, ok
 
 BLOCK = b"<p>forty-two bytes of nothing, again and again</p>\n"
@@ -37,7 +36,7 @@ def test_a_tab_that_crashes_is_lost_and_nobody_waits_for_it(tabs: Tabs, site: Ho
     site.page("/title", html("<p>no landmark"))
     hold = site.hold("/title")
     with ThreadPoolExecutor(1) as pool:
-        page = pool.submit(tabs, site.url("/title"), times=PATIENT)
+        page = pool.submit(tabs, site.url("/title"))
         tabs.net.wait_for_visits(1, site, timeout=30)
         hold.release()
         tabs.net.quiet()
@@ -53,7 +52,7 @@ def test_a_chrome_that_is_killed_in_mid_page_is_lost_and_nobody_waits_for_it(tab
     """CASES H5."""
     site.hold("/title")
     with ThreadPoolExecutor(1) as pool:
-        page = pool.submit(tabs, site.url("/title"), times=replace(PATIENT, document=60.0))
+        page = pool.submit(tabs, site.url("/title"))
         tabs.net.wait_for_visits(1, site, timeout=30)
         assert tabs.running.chrome is not None
         os.killpg(tabs.running.chrome.pid, signal.SIGKILL)
@@ -66,7 +65,7 @@ def test_a_chrome_that_is_killed_in_mid_page_is_lost_and_nobody_waits_for_it(tab
 )
 def test_scripts_that_run_on_for_ever_are_a_failure_of_their_page_alone(tabs: Tabs, site: Host, script: str) -> None:
     site.page("/title", html(f"<p>x<script>{script}</script>"))
-    came = tabs.not_shown(site.url("/title"))
+    came = tabs.not_shown(site.url("/title"), times=QUICK)
     assert (came.trouble, came.line_proved) == (Trouble.TIMEOUT, True)
     then_sound(tabs, site)
 
@@ -75,7 +74,7 @@ def test_scripts_that_run_on_for_ever_are_a_failure_of_their_page_alone(tabs: Ta
 def test_twenty_megabytes_are_cut_off_at_the_cap(tabs: Tabs, site: Host, announced: bool) -> None:
     whole = ok(html("").encode() + BLOCK * 420_000, "text/html")
     site.script("/title", whole if announced else whole.chunked(65_536))
-    came = tabs.not_shown(site.url("/title"), times=PATIENT)
+    came = tabs.not_shown(site.url("/title"))
     assert (came.trouble, came.line_proved) == (Trouble.OVERSIZE, True)
     assert tabs.gates[-1].received < 20 * 2**20
     then_sound(tabs, site)
@@ -83,11 +82,9 @@ def test_twenty_megabytes_are_cut_off_at_the_cap(tabs: Tabs, site: Host, announc
 
 def test_a_page_that_swells_is_not_read(tabs: Tabs, site: Host) -> None:
     """31 MiB of HTML made by a script: nothing of it is carried over the socket."""
-    site.page(
-        "/title",
-        html("<script>document.body.append('y'.repeat(31 * 2 ** 20)); document.body.className = 'chapter'</script>"),
-    )
-    came = tabs.not_shown(site.url("/title"), times=PATIENT)
+    swell = "document.body.hidden = true; document.body.append('y'.repeat(31 * 2 ** 20))"
+    site.page("/title", html(f"<script>{swell}; document.body.className = 'chapter'</script>"))
+    came = tabs.not_shown(site.url("/title"))
     assert (came.trouble, came.line_proved) == (Trouble.OVERSIZE, True)
     then_sound(tabs, site)
 
@@ -95,7 +92,7 @@ def test_a_page_that_swells_is_not_read(tabs: Tabs, site: Host) -> None:
 def test_a_page_that_fetches_without_end_is_cut_off(tabs: Tabs, site: Host) -> None:
     site.script("/more", ok(BLOCK * 200_000, "text/plain"))
     site.page("/title", html("<script>setInterval(() => fetch('/more', {cache: 'no-store'}), 20)</script>"))
-    came = tabs.not_shown(site.url("/title"), times=PATIENT)
+    came = tabs.not_shown(site.url("/title"))
     assert came.trouble is Trouble.OVERSIZE
     assert "in all" in came.detail
     then_sound(tabs, site)
@@ -109,7 +106,7 @@ def test_dialogs_are_dismissed(tabs: Tabs, site: Host) -> None:
             "document.write(`<p class=chapter>${yes} ${text}</p>`)</script>"
         ),
     )
-    assert b"false null" in tabs.shown(site.url("/title"), times=PATIENT).html
+    assert b"false null" in tabs.shown(site.url("/title")).html
     then_sound(tabs, site)
 
 
@@ -122,7 +119,7 @@ def test_no_new_window_is_opened(tabs: Tabs, site: Host, net: Smallnet) -> None:
             "setTimeout(() => document.body.insertAdjacentHTML('beforeend', `<p class=chapter>${w}</p>`), 500)</script>"
         ),
     )
-    assert b'<p class="chapter">null</p>' in tabs.shown(site.url("/title"), times=PATIENT).html
+    assert b'<p class="chapter">null</p>' in tabs.shown(site.url("/title")).html
     assert {visit.path for visit in net.record.of(site)} == {"/title"}
 
 
@@ -138,7 +135,7 @@ def test_nothing_is_downloaded(tabs: Tabs, site: Host) -> None:
             "setTimeout(() => document.body.insertAdjacentHTML('beforeend', '<p class=chapter>'), 800)</script>"
         ),
     )
-    tabs.shown(site.url("/title"), times=PATIENT)
+    tabs.shown(site.url("/title"))
     assert tabs.running.chrome is not None
     assert [
         path for path in tabs.running.chrome.profile.rglob("*") if "taken" in path.name or path.suffix == ".crdownload"
@@ -154,7 +151,7 @@ def test_permissions_are_denied_without_a_question(tabs: Tabs, site: Host) -> No
             ".then(found => document.body.insertAdjacentHTML('beforeend', `<p class=chapter>${found}</p>`))</script>"
         ),
     )
-    assert ",".join(["denied"] * len(names)).encode() in tabs.shown(site.url("/title"), times=PATIENT).html
+    assert ",".join(["denied"] * len(names)).encode() in tabs.shown(site.url("/title")).html
 
 
 @pytest.mark.parametrize("media", [False, True])
@@ -168,14 +165,14 @@ def test_pictures_are_loaded_only_where_a_page_needs_them_and_ads_never(tabs: Ta
             f"<script>addEventListener('load', () => document.body.insertAdjacentHTML('beforeend', '{CHAPTER}'))</script>"
         ),
     )
-    tabs.shown(site.url("/title"), media=media, times=PATIENT)
+    tabs.shown(site.url("/title"), media=media)
     assert ("/cover.png" in {visit.path for visit in net.record.of(site)}) is media
     assert not net.dialled(ads.address)
 
 
 def test_a_page_that_reloads_itself_is_not_asked_for_again_and_again(tabs: Tabs, site: Host, net: Smallnet) -> None:
     site.page("/title", html("<script>setTimeout(() => location.reload(), 50)</script>"))
-    came = tabs.not_shown(site.url("/title"), times=PATIENT)
+    came = tabs.not_shown(site.url("/title"))
     assert (came.trouble, came.detail) == (Trouble.HOPS, "one document after the other")
     assert len(net.record.of(site)) <= 11
 
@@ -200,5 +197,5 @@ def test_many_pages_at_once_do_not_meet(tabs: Tabs, site: Host) -> None:
         )
     tabs.shown(site.url("/sound"))
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda n: tabs.shown(site.url(f"/{n}"), times=PATIENT).html, range(4)))
+        found = list(pool.map(lambda n: tabs.shown(site.url(f"/{n}")).html, range(4)))
     assert [f"page {n}".encode() in text for n, text in enumerate(found)] == [True] * 4

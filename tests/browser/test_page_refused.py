@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.browser.conftest import CHAPTER, PATIENT, QUICK, Tabs, html
+from tests.browser.conftest import CHAPTER, QUICK, Tabs, html
 from tests.smallnet import Host, Request, Smallnet, Step, ok, redirect, status
 
 CHALLENGE = (
@@ -45,7 +45,7 @@ def clearing(host: Host, path: str, rounds: int, *, code: int = 403, headers: di
 @pytest.mark.parametrize("rounds", [1, 3])
 def test_a_challenge_that_clears_by_itself_is_waited_for(tabs: Tabs, site: Host, rounds: int) -> None:
     clearing(site, "/title", rounds, headers=MITIGATED)
-    came = tabs.shown(site.url("/title"), times=PATIENT)
+    came = tabs.shown(site.url("/title"))
     assert (came.status, came.held) == (200, None)
     assert b'class="chapter"' in came.html
     assert "cf-mitigated" not in came.headers
@@ -53,20 +53,20 @@ def test_a_challenge_that_clears_by_itself_is_waited_for(tabs: Tabs, site: Host,
 
 def test_one_that_is_known_by_its_page_alone_too(tabs: Tabs, site: Host) -> None:
     clearing(site, "/title", 1, code=200)
-    assert tabs.shown(site.url("/title"), times=PATIENT).held is None
+    assert tabs.shown(site.url("/title")).held is None
 
 
 def test_a_challenge_in_whose_place_scripts_put_the_page_has_cleared(tabs: Tabs, site: Host) -> None:
     swap = f"<script>setTimeout(() => {{ document.title = 'A title'; document.body.innerHTML = '{CHAPTER}' }}, 300)</script>"
     site.script("/title", status(200, CHALLENGE + swap))
-    assert tabs.shown(site.url("/title"), times=PATIENT).held is None
+    assert tabs.shown(site.url("/title")).held is None
 
 
 @pytest.mark.parametrize("code", [200, 403, 429, 503])
 def test_a_challenge_that_does_not_clear_in_its_time_holds_us(tabs: Tabs, site: Host, code: int) -> None:
     """CASES D1."""
     site.script("/title", status(code, CHALLENGE, headers=MITIGATED if code != 200 else {}))
-    came = tabs.shown(site.url("/title"))
+    came = tabs.shown(site.url("/title"), times=QUICK)
     assert (came.status, came.held) == (code, "a Cloudflare challenge")
     assert b"_cf_chl_opt" in came.html
 
@@ -93,7 +93,7 @@ def test_a_challenge_without_a_page_holds_us_by_its_header(
 ) -> None:
     """CASES D2."""
     site.script("/title", status(code, b"", headers=headers))
-    came = tabs.shown(site.url("/title"))
+    came = tabs.shown(site.url("/title"), times=QUICK)
     assert (came.status, came.held) == (code, held)
 
 
@@ -107,13 +107,13 @@ def test_a_challenge_without_a_page_holds_us_by_its_header(
 )
 def test_what_never_clears_by_itself_holds_us_at_once(tabs: Tabs, site: Host, page: str, held: str) -> None:
     site.script("/title", status(403, page))
-    assert tabs.shown(site.url("/title"), times=PATIENT).held == held
+    assert tabs.shown(site.url("/title")).held == held
 
 
 def test_a_redirect_to_a_check_is_known_by_its_path(tabs: Tabs, site: Host) -> None:
     site.script("/title", redirect("/@waf/challenge?return=%2Ftitle", 302))
     site.page("/@waf/challenge?return=%2Ftitle", html("<p>something new"))
-    came = tabs.shown(site.url("/title"), times=PATIENT)
+    came = tabs.shown(site.url("/title"))
     assert (came.status, came.held) == (200, "a security check")
     assert came.url == site.url("/@waf/challenge?return=%2Ftitle")
 
