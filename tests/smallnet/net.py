@@ -18,6 +18,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -311,7 +312,8 @@ class Smallnet:
         ):  # who was just accepted, or is still shaking hands, is nobody's connection yet: its socket would stay open
             await asyncio.sleep(0)
             for transport in list(getattr(self.loop, "_transports", {}).values()):
-                transport.abort()
+                with suppress(AttributeError):  # one that was lost meanwhile has no loop any more
+                    transport.abort()
         tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         for task in tasks:
             task.cancel()
