@@ -60,7 +60,7 @@ def _refuse(stage: Stage, value: str) -> str:
 
 
 def _kill_chrome(_: Stage) -> str:
-    group = _chrome_group()
+    group = chrome_group(os.environ["LANES_DATA_DIR"])
     if group is None:
         return " (It sleeps just now, so there is nothing to lose.)"
     os.killpg(group, signal.SIGKILL)
@@ -119,9 +119,9 @@ def play(stage: Stage) -> None:
         time.sleep(EVERY)
 
 
-def _chrome_group() -> int | None:
-    """The process group of the Chrome that the demo's own browser sidecar started, whose child it is."""
-    ours = f"LANES_DATA_DIR={os.environ['LANES_DATA_DIR']}".encode()
+def chrome_group(data_dir: str) -> int | None:
+    """The process group of the Chrome that the browser sidecar of an installation started, whose child it is; None: it sleeps."""
+    ours = f"LANES_DATA_DIR={data_dir}".encode()
     for process in Path("/proc").glob("[0-9]*"):
         try:
             words = (process / "cmdline").read_bytes().split(b"\0")

@@ -168,6 +168,13 @@ class Supervised:
         )
         assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}\n{self.told()}"
 
+    def lanes(self, *words: str) -> str:
+        """What a `lanes` command says, which must succeed."""
+        command = [sys.executable, "-m", "lanes", *words]
+        done = subprocess.run(command, cwd=ROOT, env=self.environ, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}\n{self.told()}"
+        return done.stdout
+
     def log(self, program: str) -> str:
         file = self.place / "var" / "log" / f"{program}.log"
         return file.read_text(errors="replace") if file.exists() else ""
@@ -178,7 +185,9 @@ class Supervised:
 
     def told(self) -> str:
         """All that a failing test wants to know."""
-        logs = [f"--- {name}\n{self.log(name)}" for name in ("supervisord", "postgres", "migrate", "lane-feeds")]
+        logs = [
+            f"--- {name}\n{self.log(name)}" for name in ("supervisord", "postgres", "migrate", "lane-feeds", "browser")
+        ]
         return "\n".join([str(self.states()), (self.place / "supervisord.out").read_text(), *logs])
 
     def kill(self) -> None:

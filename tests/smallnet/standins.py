@@ -207,7 +207,7 @@ def _comix(title: Title) -> Step:
             const row = document.createElement("li");
             row.className = "mchap-item";
             row.innerHTML = `<a class="mchap-row__primary" href="${{href}}"><span class="mchap-row__ch">Ch.${{number}}</span>` +
-              `<span class="mchap-row__title"></span></a><span class="mchap-row__date">${{age}}</span>`;
+              `<span class="mchap-row__title">Span ${{number}}</span></a><span class="mchap-row__date">${{age}}</span>`;
             document.querySelector(".mchap-list").append(row);
           }}
         }}, 300);
