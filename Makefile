@@ -43,7 +43,8 @@ run: .venv/.all
 	echo "  $(BIN)/supervisorctl status    the processes"; \
 	echo "Ctrl-C here stops everything. If this terminal is closed they go on; $(BIN)/supervisorctl shutdown stops them."; \
 	( for second in $$(seq 60); do sleep 2; \
-		$(BIN)/supervisorctl -c supervisord.conf status lane-feeds 2> /dev/null | grep -q RUNNING && { echo "Lanes is up."; break; }; \
+		$(BIN)/supervisorctl -c supervisord.conf status lane-feeds 2> /dev/null | grep -q RUNNING \
+			&& $(BIN)/lanes list > /dev/null 2>&1 && { echo "Lanes is up."; break; }; \
 	done ) & \
 	exec $(BIN)/supervisord --nodaemon --silent --configuration supervisord.conf --user "$$(id -u)"
 
