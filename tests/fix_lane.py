@@ -197,7 +197,14 @@ class LaneAtWork(Owner):
         self._without_robots: set[str] = set()
         self.database = Database(url, application=machine)
         self._owner = FollowStore(self.database)
-        store = PollStore(self.database, site.name, machine, many_hosts=site.many_hosts, browser=site.browser)
+        store = PollStore(
+            self.database,
+            site.name,
+            machine,
+            many_hosts=site.many_hosts,
+            named_numbers=site.named_numbers,
+            browser=site.browser,
+        )
         store.enrol()
         self.http = Http(AGENT, Guard([str(ALLOWED)], resolver or net.resolver), limits=limits, tls=tls)
         self.browser = Browser(AskingStore(self.database, site.name), site, self.http.stop) if site.browser else None
