@@ -7,7 +7,7 @@ and never below the default (or, for a host the registry names, its floor), nor 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -89,8 +89,10 @@ def after(
     """The host's pace after one answer.  `latency` is None where there was no answer to time.
 
     Widening clamps at HOST_CEILING; narrowing goes down to `floor` or to what is remembered of a refusal, whichever is slower, and never
-    moves a pace that is already below it.
+    moves a pace that is already below it.  A floor over the default is where its host starts, wherever its row came from.
     """
+    if floor > HOST_DEFAULT:
+        before = replace(before, pace=max(before.pace, floor))
     refused = before.refused if _stands(before.refused, now, floor) else None
     match signal:
         case Signal.TROUBLED | Signal.TOO_FAST:

@@ -266,3 +266,9 @@ def test_a_site_of_one_series_has_all_of_its_rest_for_it(eligible: int) -> None:
 
 def test_a_gap_shorter_than_the_floor_is_not_taken_at_its_word() -> None:
     assert effective_gap(seconds(0.2), timedelta(hours=1), 1) == EffectiveGap(seconds(1), floored=True)
+
+
+@pytest.mark.parametrize("signal", list(Signal))
+def test_a_host_named_as_slower_than_the_default_is_never_faster_whatever_its_row_said(signal: Signal) -> None:
+    named = timedelta(seconds=70)
+    assert pace.after(HostPace(timedelta(seconds=1)), signal, None, NOW, named).pace >= named
