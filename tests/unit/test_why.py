@@ -209,3 +209,9 @@ def test_a_lease_that_ends_now_and_an_obstacle_that_ends_now_are_over() -> None:
 @pytest.mark.parametrize(("long", "told"), [(120, "x" * 120), (121, "x" * 120 + " ...")])
 def test_a_reason_quotes_a_hundred_and_twenty_characters_of_a_failure(long: int, told: str) -> None:
     assert why(standing(failures=1, failure="x" * long)).reason == f"it failed once ({told}) and is tried again"
+
+
+def test_beside_a_gate_of_the_browser_its_way_out_is_noted_and_beside_no_other() -> None:
+    (note,) = notes(standing(due="its time", gate=Stop("the browser is lost", LATER)))
+    assert note.words.startswith("its pages are read through the browser: no loss of that is charged to it")
+    assert notes(standing(due="its time", gate=Stop("the Site refuses", LATER))) == ()
