@@ -19,7 +19,8 @@ COMMANDS = (
 )  # fmt: skip
 ARGUMENTS = {
     "add": ["http://a.test/"], "import": ["a.opml"], "check": ["k"], "pause": ["k"], "resume": ["k"], "remove": ["k"], "why": ["k"],
-    "lane": ["feeds"], "try": ["feeds", "a.xml"], "site": ["new", "lantern", "--url", "http://a.test/1"], "retire": ["k"], "revive": ["k"], "back": ["k"],
+    "lane": ["feeds"], "try": ["feeds", "a.xml"], "site": ["new", "lantern", "--url", "http://a.test/1"],
+    "retire": ["k"], "revive": ["k"], "back": ["k"],
 }  # fmt: skip
 
 
