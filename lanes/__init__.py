@@ -5,6 +5,7 @@ lane       a process per Site: claims for idle slots, sleeps, ends in good order
 upkeep     the process that tells of what comes of age and forgets what is old, each duty isolated
 poll       one Poll: fetch, read, decide, settle
 trying     one URL tried by the owner: as a Poll, and nothing of it stored
+browser    a page asked of the browser by a row, and how long it is waited for
 hand       the permits of one Poll in hand, and where it went
 fetch      urllib3 behind the guard and the permits; an Answer value comes back whatever a Site does
 store      the only door to Postgres: named SQL, the deciding functions (store/sql/rules), verbs that speak core values
