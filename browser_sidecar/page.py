@@ -156,25 +156,22 @@ class _Tab:
         self._held_since: float | None = None
         self._judged: tuple[tuple[str, ...], str | None, bool] | None = None
         self._call("Browser.setDownloadBehavior", {"behavior": "deny", "browserContextId": context}, at=None)
-        target = self._call("Target.createTarget", {"url": "about:blank", "browserContextId": context}, at=None)[
-            "targetId"
-        ]
-        self._frame: str = target  # Chrome names a target after the frame at its top
-        attached = self._call("Target.attachToTarget", {"targetId": target, "flatten": True}, at=None)
+        made = self._call("Target.createTarget", {"url": "about:blank", "browserContextId": context}, at=None)
+        self._frame: str = made["targetId"]  # Chrome names a target after the frame at its top
+        attached = self._call("Target.attachToTarget", {"targetId": self._frame, "flatten": True}, at=None)
         self._session: str = attached["sessionId"]
         self._seen = Seen(cdp, self._session, self._frame, asked, gate, guard)
         cdp.listen(self._session, self._seen.hear)
-        kinds = ("Document", *(() if asked.media else MEDIA))
+        kinds = () if gate is None else ("Document", *(() if asked.media else MEDIA))
+        # Where no gate judges, every request that can be is looked at before it is made.
+        held = [{"urlPattern": "*", "resourceType": kind} for kind in kinds] or [{"urlPattern": "*"}]
         self._call("Inspector.enable")
         self._call("Page.enable")
         self._call("Network.enable", {"maxTotalBufferSize": 0, "maxResourceBufferSize": 0, "maxPostDataSize": 0})
         self._call("Network.setBlockedURLs", {"urls": blocked_urls()})
         self._call("Network.setBypassServiceWorker", {"bypass": True})
         self._call("Emulation.setUserAgentOverride", {"userAgent": agent})
-        self._call(
-            "Fetch.enable",
-            {"handleAuthRequests": True, "patterns": [{"urlPattern": "*", "resourceType": kind} for kind in kinds]},
-        )
+        self._call("Fetch.enable", {"handleAuthRequests": True, "patterns": held})
 
     def opened(self, wait: float, until: float) -> Opened | Lost:
         """Sent off after `wait` seconds, and answered before `until`."""
@@ -265,6 +262,8 @@ class _Tab:
     def _nothing(self, error: str) -> Opened | Lost:
         """No document is shown: nothing came, or what came is nothing to show (a download, 204, a status without a page)."""
         if isinstance(stopped := self._stopped(), Lost):
+            return stopped
+        if stopped is not None and stopped.forbidden is not None:
             return stopped
         if stopped is not None and stopped.trouble in (Trouble.LEFT, Trouble.BAD_URL, Trouble.HOPS, Trouble.OVERSIZE):
             return stopped

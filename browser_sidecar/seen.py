@@ -121,7 +121,8 @@ class Seen:
     def _request(self, params: Mapping[str, Any]) -> None:
         kind, request = params.get("resourceType"), params["requestId"]
         url = params["request"]["url"]
-        if kind in MEDIA and not self._media:
+        self._judge_host(url)
+        if self.forbidden is not None or (kind in MEDIA and not self._media):
             self._tell("Fetch.failRequest", requestId=request, errorReason="BlockedByClient")
             return
         if kind == "Document" and params.get("frameId") == self._frame:
@@ -150,7 +151,6 @@ class Seen:
 
     def _will_be_sent(self, params: Mapping[str, Any]) -> None:
         url = params["request"]["url"]
-        self._judge_host(url)
         if params.get("type") == "Document" and params.get("frameId") == self._frame and "redirectResponse" in params:
             self.answered = True
             if split(url) is None:  # what Chrome would not ask it does not hold up for us either

@@ -88,6 +88,9 @@ class Rhythm:
     """Bytes past which it is started afresh: half as much again as it takes after so many pages; for each further tab a quarter more."""
 
 
+RHYTHM: Final = Rhythm()
+
+
 class Sidecar:
     """One thread for each tab, because a page's thread blocks while Chrome works; the loop's own never waits for a page."""
 
@@ -99,7 +102,7 @@ class Sidecar:
         metrics: SidecarMetrics,
         *,
         tabs: int = 1,
-        rhythm: Rhythm = Rhythm(),
+        rhythm: Rhythm = RHYTHM,
     ) -> None:
         self._store, self._turn, self._browser, self._metrics = store, turn, browser, metrics
         self._tabs, self._rhythm = tabs, rhythm
@@ -356,10 +359,11 @@ def main(argv: list[str] | None = None) -> int:
         sys.stderr.write(f"browser-sidecar: {error}\n")
         return 2
     logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    return _serve(settings, _browser(settings, agent))
+    return serve(settings, browser_of(settings, agent))
 
 
-def _browser(settings: Settings, agent: str) -> Browser:
+def browser_of(settings: Settings, agent: str) -> Browser:
+    """The Chrome that the settings ask for; what a killed sidecar left behind is cleared away."""
     guard = Guard(settings.allow_networks)
     if settings.browser_ws_url is not None:
         log.warning(
@@ -371,12 +375,13 @@ def _browser(settings: Settings, agent: str) -> Browser:
     return OwnChrome(guard, agent, named=settings.browser_binary, sandbox=settings.browser_sandbox)
 
 
-def _serve(settings: Settings, browser: Browser) -> int:
+def serve(settings: Settings, browser: Browser, rhythm: Rhythm = RHYTHM) -> int:
+    """Serves by these settings until SIGTERM or SIGINT, and returns 0."""
     metrics = SidecarMetrics(settings.browser_tabs)
     database = Database(settings.database_url, largest=settings.browser_tabs + 1, application="browser")
     turn = Turn(settings.database_url, "browser")
     store = ServingStore(database)
-    sidecar = Sidecar(store, turn, browser, metrics, tabs=settings.browser_tabs)
+    sidecar = Sidecar(store, turn, browser, metrics, tabs=settings.browser_tabs, rhythm=rhythm)
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda *_: sidecar.stop())
     endpoint = Endpoint(settings.metrics_bind, settings.metrics_port_of("browser"), metrics.registry, metrics.health)

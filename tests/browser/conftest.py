@@ -20,6 +20,7 @@ from browser_sidecar.page import Lost, Sending, Times, open_page
 from browser_sidecar.proxy import Gate, Proxy
 from lanes.core.pages import NotShown, Opened, PageAsked, Shown
 from lanes.fetch.guard import Guard
+from tests.browser.fix_process import rows, start_sidecar  # noqa: F401 - fixtures of this folder
 from tests.smallnet import ALLOWED, Smallnet
 
 AGENT = "Lanes/test (+https://example.org; you@example.org)"

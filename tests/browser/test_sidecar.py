@@ -112,13 +112,6 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-@pytest.fixture
-def rows(database_url: str) -> Iterator[Rows]:
-    rows = Rows(database_url)
-    yield rows
-    rows.close()
-
-
 @contextmanager
 def serving(rows: Rows, browser: Scripted, rhythm: Rhythm = QUICK, tabs: int = 1) -> Iterator[Serving]:
     serving = Serving(rows.url, browser, rhythm, tabs)

@@ -1,0 +1,220 @@
+"""The sidecar as a process with a real Chromium: loss, recycling, its end, and no Chromium at all (CASES H5, H6; DESIGN 7)."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from datetime import timedelta
+from pathlib import Path
+
+import psutil
+import pytest
+
+from browser_sidecar.chrome import Binary, Chrome
+from lanes.core.answer import Trouble
+from lanes.core.pages import LOST, NotShown, Shown
+from tests.browser.conftest import CHAPTER, html
+from tests.browser.fix_process import Process, StartSidecar, alive, until
+from tests.browser.rows import Rows
+from tests.fix_database import Clock
+from tests.smallnet import Host, Smallnet, redirect
+
+MANY = 40
+"""CASES H6 asks for 500 pages: they take five minutes, so `python -m bench browser` opens that many, and here are as many as make two
+and a half rounds of a Chrome that is started afresh after every 15."""
+
+
+@pytest.fixture
+def site(net: Smallnet) -> Host:
+    """Known by its address: a process asks the machine's own name system."""
+    site = net.host("127.1.0.5")
+    site.page("/title", html(f"<script>setTimeout(() => document.body.innerHTML = '{CHAPTER}', 50)</script>"))
+    return site
+
+
+def test_a_page_is_asked_by_a_row_and_answered_in_it(rows: Rows, site: Host, start_sidecar: StartSidecar) -> None:
+    sidecar = start_sidecar()
+    token = rows.asked(site.url("/title"))
+    came = rows.opened(token)
+    assert isinstance(came, Shown), came
+    assert b'<p class="chapter">One</p>' in came.html
+    (visit,) = site.net.record.of(site)
+    agent = r"Mozilla/5\.0 .*HeadlessChrome/[0-9.]+ Safari/[0-9.]+ Lanes/[^ ]+ \(\+https?://\S+; you@example\.org\)"
+    assert re.fullmatch(agent, visit.headers["user-agent"])
+    until(lambda: sidecar.metric("browser_tabs_in_use") == 0, lambda: sidecar.said)
+    assert sidecar.metric('browser_pages_total{outcome="shown"}') == 1
+    assert sidecar.metric("browser_up") == 1
+    assert sidecar.metric("browser_received_bytes_total") > 0
+
+
+def test_chromes_group_killed_in_mid_page_is_a_loss_that_is_over_after_the_probe(
+    rows: Rows, site: Host, start_sidecar: StartSidecar, clock: Clock
+) -> None:
+    """CASES H5."""
+    sidecar = start_sidecar()
+    hold = site.hold("/title")
+    token = rows.asked(site.url("/title"))
+    site.net.wait_for_visits(1, site, timeout=60)
+    members = sidecar.family() - {sidecar.process.pid}
+    os.killpg(sidecar.chrome(), signal.SIGKILL)
+    rows.until(token, lambda page: page is not None and page.browser.trouble == "the browser is lost")
+    until(lambda: not alive(members) and not sidecar.zombies(), lambda: sidecar.said)
+    hold.release()
+    assert rows.ask(site.url("/title"), "other")[1].trouble == "the browser is lost"
+    assert len(site.net.record.of(site)) == 1
+    rows.tell("DELETE FROM lanes.browser_pages")
+    clock.advance(LOST + timedelta(seconds=1))
+    rows.tell("UPDATE lanes.browser SET heartbeat_at = lanes.now()")
+    assert isinstance(rows.opened(rows.asked(site.url("/title"))), Shown)
+    assert rows.lost_until is None
+    assert sidecar.metric("browser_lost_total") == 1
+
+
+def test_chromes_group_killed_while_it_idles_is_noticed_too(
+    rows: Rows, site: Host, start_sidecar: StartSidecar
+) -> None:
+    sidecar = start_sidecar()
+    rows.opened(rows.asked(site.url("/title")))
+    os.killpg(sidecar.chrome(), signal.SIGKILL)
+    rows.wait_for("SELECT FROM lanes.browser WHERE browser_lost_until > lanes.now()")
+    until(lambda: not sidecar.children(), lambda: sidecar.said)
+
+
+def test_many_pages_in_a_row_leave_no_zombie_and_see_chrome_started_afresh(
+    rows: Rows, site: Host, start_sidecar: StartSidecar
+) -> None:
+    """CASES H6."""
+    sidecar = start_sidecar("tests.browser.brisk", "15")
+    groups: set[int] = set()
+    for n in range(MANY):
+        token = rows.asked(site.url("/title"), f"site-{n % 2}")
+        assert isinstance(rows.opened(token), Shown)
+        if n % 15 == 7:
+            groups.add(sidecar.chrome())
+        rows.tell("DELETE FROM lanes.browser_pages WHERE token = %s", token)
+    until(lambda: not sidecar.zombies(), lambda: str(sidecar.zombies()))
+    assert len(sidecar.children()) < 20, "processes of pages are left"
+    assert len(groups) == 3
+    assert sidecar.metric("browser_restarts_total") == 2
+    assert sidecar.metric('browser_pages_total{outcome="shown"}') == MANY
+    assert rows.lost_until is None
+    assert len(site.net.record.of(site)) == MANY
+
+
+@pytest.mark.parametrize("in_hand", [False, True])
+def test_it_ends_with_its_chrome_and_says_so(
+    rows: Rows, site: Host, start_sidecar: StartSidecar, in_hand: bool
+) -> None:
+    sidecar = start_sidecar()
+    if in_hand:
+        site.hold("/title")
+        token = rows.asked(site.url("/title"))
+        site.net.wait_for_visits(1, site, timeout=60)
+    else:
+        token = rows.asked(site.url("/title"))
+        rows.opened(token)
+    members = sidecar.family()
+    assert len(members) > 4
+    assert sidecar.ends() == 0
+    assert alive(members) == set()
+    page = rows.look(token)
+    assert page is not None
+    assert page.browser.trouble == "the browser is down: its sidecar was stopped"
+    assert (page.opened is None) is in_hand
+    assert rows.lost_until is None
+
+
+def test_one_that_is_killed_leaves_a_chrome_that_the_next_one_ends(
+    rows: Rows, site: Host, start_sidecar: StartSidecar
+) -> None:
+    first = start_sidecar()
+    rows.opened(rows.asked(site.url("/title")))
+    orphans = first.family() - {first.process.pid}
+    first.process.kill()
+    first.process.wait(30)
+    rows.tell("DELETE FROM lanes.browser_pages")
+    start_sidecar()
+    assert alive(orphans) == set()
+    assert isinstance(rows.opened(rows.asked(site.url("/title"))), Shown)
+
+
+def test_without_a_chromium_it_stays_up_says_what_to_install_and_does_not_beat(rows: Rows, tmp_path: Path) -> None:
+    with Process(tmp_path / "log", rows.url, PATH=str(tmp_path)) as sidecar:
+        told = rows.wait_for("SELECT trouble FROM lanes.browser WHERE trouble IS NOT NULL").trouble
+        assert "apt install chromium" in told
+        assert "LANES_BROWSER_BINARY" in told
+        assert rows.one("SELECT heartbeat_at = '-infinity' AS it FROM lanes.browser").it
+        assert rows.ask("http://site.test/")[1].trouble == f"the browser is down: {told}"
+        assert sidecar.metric("browser_up") == 0
+        assert sidecar.process.poll() is None
+
+
+def test_with_wrong_settings_it_ends_and_says_what_is_wrong(rows: Rows, tmp_path: Path) -> None:
+    with Process(tmp_path / "log", rows.url, LANES_CONTACT="") as sidecar:
+        assert sidecar.process.wait(30) == 2
+        assert "LANES_CONTACT is not set" in sidecar.said
+
+
+def test_help_teaches(rows: Rows, tmp_path: Path) -> None:
+    with Process(tmp_path / "log", rows.url, "browser_sidecar.sidecar", "--help") as sidecar:
+        assert sidecar.process.wait(30) == 0
+        for word in ("apt install chromium", "LANES_BROWSER_TABS", "LANES_BROWSER_WS_URL", "lanes status"):
+            assert word in sidecar.said
+
+
+def test_it_waits_for_its_tables(empty_database: object, binary: Binary, tmp_path: Path) -> None:
+    with empty_database() as url, Process(tmp_path / "log", url) as sidecar:  # type: ignore[operator]
+        sidecar.says("Run `lanes migrate`")
+        assert sidecar.ends() == 0
+
+
+# A Chrome that runs elsewhere
+
+
+@pytest.fixture
+def elsewhere(binary: Binary) -> object:
+    """A Chrome that reaches loopback by itself."""
+    started = Chrome(binary, flags=("--no-proxy-server", "--host-resolver-rules=MAP turned.test 127.2.0.7"))
+    yield started
+    started.kill()
+
+
+@pytest.mark.parametrize("path", ["", "/", "the browser's own"])
+def test_a_chrome_elsewhere_is_attached_to_and_outlives_us(
+    rows: Rows, site: Host, start_sidecar: StartSidecar, elsewhere: Chrome, path: str
+) -> None:
+    url = elsewhere.url if path.startswith("the") else f"ws://127.0.0.1:{elsewhere.port}{path}"
+    sidecar = start_sidecar(LANES_BROWSER_WS_URL=url)
+    sidecar.says("only literal addresses, and those that it reports, are checked")
+    assert isinstance(rows.opened(rows.asked(site.url("/title"))), Shown)
+    assert sidecar.children() == []
+    assert sidecar.ends() == 0
+    assert not elsewhere.is_gone()
+    assert [each for each in psutil.Process(elsewhere.pid).children(True) if "--type=renderer" in each.cmdline()] == []
+
+
+def test_in_a_chrome_elsewhere_literal_addresses_are_refused_and_reported_ones_end_the_page(
+    rows: Rows, site: Host, start_sidecar: StartSidecar, elsewhere: Chrome
+) -> None:
+    forbidden = site.net.host("127.2.0.7", forbidden=True)
+    forbidden.page("/", html(CHAPTER))
+    other = site.net.host("127.2.0.8", forbidden=True)
+    site.script("/there", redirect(other.url("/"), 302))
+    site.page("/inside", html(f"<iframe src={other.url('/')}></iframe>"))
+    turned = f"http://turned.test:{site.net.port}/"
+    start_sidecar(LANES_BROWSER_WS_URL=elsewhere.url)
+    found = []
+    for n, url in enumerate((other.url("/"), site.url("/there"), site.url("/inside"), turned)):
+        came = rows.opened(rows.asked(url, f"site-{n}"))
+        assert isinstance(came, NotShown), came
+        found.append((came.trouble, came.forbidden))
+    assert found == [(Trouble.CONNECT, "127.2.0.8")] * 3 + [(Trouble.CONNECT, "127.2.0.7")]
+    assert site.net.record.of(other) == []  # it may have been dialled: Chrome opens connections ahead
+
+
+def test_a_chrome_elsewhere_that_does_not_answer_is_down(rows: Rows, site: Host, start_sidecar: StartSidecar) -> None:
+    start_sidecar(LANES_BROWSER_WS_URL="ws://127.0.0.1:9")
+    rows.asked(site.url("/title"))
+    told = rows.wait_for("SELECT trouble FROM lanes.browser WHERE trouble IS NOT NULL").trouble
+    assert told.startswith("no Chrome answers at LANES_BROWSER_WS_URL")
