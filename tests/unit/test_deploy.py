@@ -12,8 +12,11 @@ from pathlib import Path
 
 from browser_sidecar import chrome
 from lanes.cli.parser import build
+from lanes.cli.sites import SECTION
+from lanes.lane import GRACE
 from lanes.settings import TABLE, Settings, process_numbers
 from lanes.sites import SITES
+from lanes.store.pool import CHECK_OUT_TIMEOUT, CONNECT_TIMEOUT
 
 ROOT = Path(__file__).parents[2]
 ONCE = {"postgres", "migrate"}
@@ -95,6 +98,15 @@ def test_a_lane_gets_longer_to_stop_than_a_fetch_may_take() -> None:
     assert [
         name for name, program in programs().items() if name.startswith("lane-") and int(program["stopwaitsecs"]) <= 60
     ] == []
+
+
+def test_every_lane_gets_the_same_time_to_stop_that_its_own_graces_fit_in() -> None:
+    """A page in a tab too is given up after a grace: nothing depends on how long it might still take."""
+    times = {program["stopwaitsecs"] for name, program in programs().items() if name.startswith("lane-")}
+    own = re.search(r"^stopwaitsecs = (\d+)$", SECTION, re.MULTILINE)
+    assert own is not None
+    assert times == {own[1]}
+    assert int(own[1]) > 2 * GRACE + CONNECT_TIMEOUT + CHECK_OUT_TIMEOUT
 
 
 def test_upkeep_gets_longer_to_stop_than_a_row_may_keep_it_waiting() -> None:
