@@ -4,8 +4,9 @@
 ALTER TABLE lanes.lanes DROP COLUMN browser_asleep;
 ALTER TABLE lanes.lanes ADD COLUMN browser boolean NOT NULL DEFAULT false;
 
--- trouble: why a sidecar that runs cannot serve, in words for the owner.
+-- trouble: why a sidecar that runs cannot serve, in words for the owner.  trouble_until: when it tries again, where that is known.
 ALTER TABLE lanes.browser ADD COLUMN trouble text;
+ALTER TABLE lanes.browser ADD COLUMN trouble_until timestamptz;
 
 -- One page that a Poll asked for, in its Lane's words, and what the tab came to.  Unlogged: a page that is lost with Postgres is put back
 -- by whoever asked.  token: the lease of that Poll.

@@ -135,16 +135,18 @@ class ServingStore:
             _SQL.clear_pages(connection)
         self.beat(awake=False, version=version)
 
-    def beat(self, *, awake: bool, version: str | None) -> None:
-        """The heartbeat; rows that nobody came back for go."""
+    def beat(self, *, awake: bool, version: str | None) -> datetime | None:
+        """The heartbeat; rows that nobody came back for go.  Until when the browser is lost, or was last; None: it is not."""
         with self._database.connection() as connection:
-            _SQL.beat(connection, awake=awake, version=version)
+            lost_until: datetime | None = _SQL.beat(connection, awake=awake, version=version)
             _SQL.sweep_pages(connection)
+        return lost_until
 
-    def unable(self, trouble: str) -> None:
-        """The sidecar lives and cannot serve: why, in words, with the remedy.  The browser is down until the next heartbeat."""
+    def unable(self, trouble: str, wait: timedelta | None = None) -> None:
+        """The sidecar lives and cannot serve: why, in words, with the remedy, and after what time it tries again, where that is known.
+        The browser is down until the next heartbeat."""
         with self._database.connection() as connection:
-            _SQL.unable(connection, trouble=trouble)
+            _SQL.unable(connection, trouble=trouble, wait=wait)
 
     def take(self) -> PageAsked | None:
         """The page that has waited longest, for an idle tab; None: there is none, or the browser is lost."""
@@ -161,8 +163,14 @@ class ServingStore:
             wait: timedelta | None = _SQL.send_page(connection, token=token, patience=PLACE)
             return wait
 
-    def answer(self, token: UUID, opened: Opened) -> None:
-        """What the tab came to.  An answer that came shows that the browser works, whatever was thought of it."""
+    def leave(self, token: UUID) -> None:
+        """A tab gives this page up without an answer: whoever asked puts its Poll back, and learns whether it was sent."""
+        with self._database.connection() as connection:
+            _SQL.leave_page(connection, token=token)
+
+    def answer(self, token: UUID, opened: Opened, later: timedelta = timedelta(0)) -> None:
+        """What the tab came to; its last request was written so much `later` than `sending` noted.  An answer that came shows that the
+        browser works, whatever was thought of it."""
         shown = opened if isinstance(opened, Shown) else None
         failed = opened if isinstance(opened, NotShown) else None
         with self._database.connection() as connection:
@@ -178,6 +186,7 @@ class ServingStore:
                 detail=failed and failed.detail,
                 forbidden=failed and failed.forbidden,
                 line_proved=bool(failed and failed.line_proved),
+                later=later,
             )
 
     def lose(self) -> bool:

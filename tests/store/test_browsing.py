@@ -75,6 +75,46 @@ def test_the_lane_gets_what_the_tab_came_to_word_by_word(
     assert lane.asking.look(claim.token) is None
 
 
+def test_a_request_that_was_written_later_than_noted_counts_from_then(
+    rows: Rows, database: Database, serving: ServingStore
+) -> None:
+    """CASES B15: the browser resolves and dials after the instant that was noted."""
+    lane = a_page_lane(database, rows)
+    claim = lane.asked()
+    serving.take()
+    serving.sending(claim.token)
+    noted = rows.one("SELECT sent_at FROM lanes.browser_pages")
+    serving.answer(claim.token, PAGE, 4 * SECOND)
+    page = lane.asking.look(claim.token)
+    assert page is not None
+    assert page.sent_at == noted + 4 * SECOND
+
+
+def test_a_page_that_a_tab_gives_up_costs_no_other(rows: Rows, database: Database, serving: ServingStore) -> None:
+    """Whoever asked learns whether it was sent; it is not taken again."""
+    unsent, sent, queued = (a_page_lane(database, rows, site) for site in ("novels", "panels", "strips"))
+    tokens = [lane.asked().token for lane in (unsent, sent, queued)]
+    serving.take()
+    serving.take()
+    assert serving.sending(tokens[1]) is not None
+    for token in tokens[:2]:
+        serving.leave(token)
+    assert unsent.asking.look(tokens[0]) is None
+    page = sent.asking.look(tokens[1])
+    assert page is not None
+    assert page.sent_at is not None
+    assert (page.taken, page.opened) == (False, None)
+    taken = serving.take()
+    assert taken is not None
+    assert taken.token == tokens[2]
+    serving.leave(tokens[1])  # once more does no harm
+    serving.answer(tokens[2], PAGE)
+    serving.leave(tokens[2])
+    page = queued.asking.look(tokens[2])
+    assert page is not None
+    assert page.opened == PAGE, "an answer stays for its reader"
+
+
 def test_the_page_that_was_asked_for_first_is_taken_first(
     rows: Rows, database: Database, serving: ServingStore, clock: Clock
 ) -> None:

@@ -255,6 +255,31 @@ def test_a_sidecar_that_cannot_serve_from_its_first_moment_says_why(rows: Rows, 
     assert rows.one("SELECT trouble FROM lanes.browser") == "Chrome is not installed: apt install chromium"
 
 
+def test_when_it_tries_again_is_told_until_then(
+    rows: Rows, database: Database, serving: ServingStore, clock: Clock
+) -> None:
+    lane = a_page_lane(database, rows)
+    (key,) = rows("SELECT key FROM lanes.series")
+    serving.unable("no Chrome answers", MINUTE)
+    why = seen(database, key.key).why
+    assert (why.reason, why.until) == (
+        "the browser is down: no Chrome answers",
+        rows.one("SELECT trouble_until FROM lanes.browser"),
+    )
+    clock.advance(MINUTE)
+    assert seen(database, key.key).why.until is None
+    assert take(lane.store, REST) is None
+    serving.beat(awake=True, version=None)
+    assert rows.one("SELECT trouble_until FROM lanes.browser") is None
+    assert take(lane.store, REST) is not None
+
+
+def test_the_heartbeat_tells_until_when_it_is_lost(database: Database, serving: ServingStore, rows: Rows) -> None:
+    assert serving.beat(awake=True, version=None) is None
+    serving.lose()
+    assert serving.beat(awake=True, version=None) == lost_until(rows)
+
+
 @pytest.mark.parametrize("trouble", ["lost", "down", "unable"])
 def test_a_browser_that_cannot_be_asked_gates_browser_lanes_and_stamps_nothing(
     rows: Rows, database: Database, serving: ServingStore, store: PollStore, clock: Clock, trouble: str
@@ -307,6 +332,7 @@ def test_a_clock_set_back_takes_the_browser_and_its_pages_along(
     serving.take()
     serving.sending(claim.token)
     serving.lose()
+    rows("UPDATE lanes.browser SET trouble_until = browser_lost_until")
     lane.store.keep_house()
     before = rows("SELECT * FROM lanes.browser_pages"), rows("SELECT * FROM lanes.browser")
     clock.advance(-8 * HOUR)
@@ -318,6 +344,6 @@ def test_a_clock_set_back_takes_the_browser_and_its_pages_along(
     )
     for name in ("asked_at", "taken_at", "deadline_at", "sent_at"):
         assert getattr(page, name) == getattr(was, name) - back, name
-    assert browser.browser_lost_until == stood.browser_lost_until - back
+    assert browser.browser_lost_until == browser.trouble_until == stood.browser_lost_until - back
     assert browser.heartbeat_at == stood.heartbeat_at - back
     assert abs(back - 8 * HOUR) < MINUTE

@@ -27,15 +27,28 @@ WITH unsent AS (
 )
 UPDATE lanes.browser_pages SET taken_at = NULL, deadline_at = NULL WHERE sent_at IS NOT NULL AND answered_at IS NULL;
 
--- name: beat(awake, version)!
--- The sidecar lives, and can serve.
-INSERT INTO lanes.browser (heartbeat_at, awake, version) VALUES (lanes.now(), :awake, :version)
-ON CONFLICT (only_row) DO UPDATE SET heartbeat_at = EXCLUDED.heartbeat_at, awake = EXCLUDED.awake, version = EXCLUDED.version, trouble = NULL;
+-- name: leave_page(token)!
+-- No tab has it any more, and it has no answer: whoever asked puts its Poll back, and learns whether it was sent.
+WITH unsent AS (
+    DELETE FROM lanes.browser_pages WHERE token = :token AND sent_at IS NULL AND answered_at IS NULL RETURNING site
+), sent AS (
+    UPDATE lanes.browser_pages SET taken_at = NULL, deadline_at = NULL
+    WHERE token = :token AND sent_at IS NOT NULL AND answered_at IS NULL RETURNING site
+)
+SELECT pg_notify('lanes_page_' || site, '') FROM (TABLE unsent UNION ALL TABLE sent) one;
 
--- name: unable(trouble)!
--- The sidecar lives, and cannot serve.
-INSERT INTO lanes.browser (heartbeat_at, trouble) VALUES ('-infinity', :trouble)
-ON CONFLICT (only_row) DO UPDATE SET heartbeat_at = '-infinity', awake = false, trouble = EXCLUDED.trouble;
+-- name: beat(awake, version)$
+-- The sidecar lives, and can serve; until when the browser is lost.
+INSERT INTO lanes.browser (heartbeat_at, awake, version) VALUES (lanes.now(), :awake, :version)
+ON CONFLICT (only_row) DO UPDATE SET heartbeat_at = EXCLUDED.heartbeat_at, awake = EXCLUDED.awake, version = EXCLUDED.version,
+    trouble = NULL, trouble_until = NULL
+RETURNING browser_lost_until;
+
+-- name: unable(trouble, wait)!
+-- The sidecar lives, and cannot serve; wait: after which it tries again, where that is known.
+INSERT INTO lanes.browser (heartbeat_at, trouble, trouble_until) VALUES ('-infinity', :trouble, lanes.now() + :wait)
+ON CONFLICT (only_row) DO UPDATE SET
+    heartbeat_at = '-infinity', awake = false, trouble = EXCLUDED.trouble, trouble_until = EXCLUDED.trouble_until;
 
 -- name: sweep_pages()!
 -- A minute past its time, or an hour after it was asked for, nobody comes back for a page.
@@ -50,11 +63,11 @@ SELECT * FROM lanes.take_page(:patience);
 -- How long to wait before the page's request is written; null: not at all.
 SELECT lanes.send_page(:token, :patience);
 
--- name: answer_page(token, status, headers, final_url, html, held, trouble, detail, forbidden, line_proved)!
--- What a tab came to; and a browser that answers is not lost.
+-- name: answer_page(token, status, headers, final_url, html, held, trouble, detail, forbidden, line_proved, later)!
+-- What a tab came to, and how much later than noted its last request was written; and a browser that answers is not lost.
 WITH answered AS (
     UPDATE lanes.browser_pages SET
-        answered_at = lanes.now(), status = :status, headers = :headers, final_url = :final_url, html = :html, held = :held,
+        answered_at = lanes.now(), sent_at = sent_at + :later, status = :status, headers = :headers, final_url = :final_url, html = :html, held = :held,
         trouble = :trouble, detail = :detail, forbidden = :forbidden, line_proved = :line_proved
     WHERE token = :token AND taken_at IS NOT NULL RETURNING site
 ), back AS (

@@ -4,7 +4,7 @@
 CREATE FUNCTION lanes.browser_trouble(t timestamptz) RETURNS lanes.stop LANGUAGE sql STABLE AS $$
     SELECT CASE
         WHEN b.browser_lost_until > t THEN ROW('the browser is lost', b.browser_lost_until)::lanes.stop
-        WHEN b.trouble IS NOT NULL THEN ROW('the browser is down: ' || b.trouble, NULL)::lanes.stop
+        WHEN b.trouble IS NOT NULL THEN ROW('the browser is down: ' || b.trouble, CASE WHEN b.trouble_until > t THEN b.trouble_until END)::lanes.stop
         WHEN coalesce(b.heartbeat_at < t - interval '30 seconds', true)
             THEN ROW('the browser is down: its sidecar does not run', NULL)::lanes.stop
     END
