@@ -188,6 +188,9 @@ class ServingStore:
                 line_proved=bool(failed and failed.line_proved),
                 later=later,
             )
+            _SQL.find_browser(
+                connection
+            )  # a transaction of its own: whoever has both locks the browser before its pages
 
     def lose(self) -> bool:
         """The browser is lost; whether that is news.  Its pages stay for whoever asked, who must learn whether they were sent."""

@@ -116,7 +116,9 @@ class PollStore:
             self.line.enrol(connection)
             _SQL.enrol(connection, site=self.site, browser=self._browser, switched_off=not polling)
             if paces:
-                _SQL.name_hosts(connection, site=self.site, names=list(paces), paces=list(paces.values()))
+                named = {"names": list(paces), "paces": list(paces.values())}
+                _SQL.make_hosts(connection, site=self.site, **named)
+                _SQL.slow_hosts(connection, **named)
             _SQL.look_anew(connection, site=self.site, reason=NOT_PUBLIC, rested=not self._many_hosts)
             self._keep_house(connection)
 

@@ -22,10 +22,12 @@ DELETE FROM lanes.browser_pages WHERE token = :token;
 
 -- name: clear_pages()!
 -- What was asked of a sidecar that is gone.  What it sent stays for its reader, who must learn that, and what it answered; no tab has it.
-WITH unsent AS (
-    DELETE FROM lanes.browser_pages WHERE sent_at IS NULL AND answered_at IS NULL
+WITH held AS MATERIALIZED (
+    SELECT token FROM lanes.browser_pages WHERE answered_at IS NULL ORDER BY token FOR UPDATE
+), unsent AS (
+    DELETE FROM lanes.browser_pages p USING held WHERE p.token = held.token AND p.sent_at IS NULL
 )
-UPDATE lanes.browser_pages SET taken_at = NULL, deadline_at = NULL WHERE sent_at IS NOT NULL AND answered_at IS NULL;
+UPDATE lanes.browser_pages p SET taken_at = NULL, deadline_at = NULL FROM held WHERE p.token = held.token AND p.sent_at IS NOT NULL;
 
 -- name: leave_page(token)!
 -- No tab has it any more, and it has no answer: whoever asked puts its Poll back, and learns whether it was sent.
@@ -51,9 +53,11 @@ ON CONFLICT (only_row) DO UPDATE SET
     heartbeat_at = '-infinity', awake = false, trouble = EXCLUDED.trouble, trouble_until = EXCLUDED.trouble_until;
 
 -- name: sweep_pages()!
--- A minute past its time, or an hour after it was asked for, nobody comes back for a page.
-DELETE FROM lanes.browser_pages
-WHERE deadline_at < lanes.now() - interval '1 minute' OR asked_at < lanes.now() - interval '1 hour';
+-- A minute past its time, or an hour after it was asked for, nobody comes back for a page; one that somebody has locked goes later.
+DELETE FROM lanes.browser_pages WHERE token IN (
+    SELECT token FROM lanes.browser_pages
+    WHERE deadline_at < lanes.now() - interval '1 minute' OR asked_at < lanes.now() - interval '1 hour'
+    FOR UPDATE SKIP LOCKED);
 
 -- name: take_page(patience)^
 -- The page that has waited longest, for an idle tab.
@@ -64,16 +68,18 @@ SELECT * FROM lanes.take_page(:patience);
 SELECT lanes.send_page(:token, :patience);
 
 -- name: answer_page(token, status, headers, final_url, html, held, trouble, detail, forbidden, line_proved, later)!
--- What a tab came to, and how much later than noted its last request was written; and a browser that answers is not lost.
+-- What a tab came to, and how much later than noted its last request was written.
 WITH answered AS (
     UPDATE lanes.browser_pages SET
         answered_at = lanes.now(), sent_at = sent_at + :later, status = :status, headers = :headers, final_url = :final_url, html = :html, held = :held,
         trouble = :trouble, detail = :detail, forbidden = :forbidden, line_proved = :line_proved
     WHERE token = :token AND taken_at IS NOT NULL RETURNING site
-), back AS (
-    UPDATE lanes.browser SET browser_lost_until = NULL WHERE browser_lost_until <= lanes.now()
 )
 SELECT pg_notify('lanes_page_' || site, '') FROM answered;
+
+-- name: find_browser()!
+-- A browser that answers is not lost.
+UPDATE lanes.browser SET browser_lost_until = NULL WHERE browser_lost_until <= lanes.now();
 
 -- name: lose_browser(wait)$
 -- Whether that is news.

@@ -5,11 +5,19 @@
 INSERT INTO lanes.lanes AS l (site, browser, seen_at, switched_off) VALUES (:site, :browser, lanes.now(), :switched_off)
 ON CONFLICT (site) DO UPDATE SET browser = EXCLUDED.browser, seen_at = EXCLUDED.seen_at, switched_off = EXCLUDED.switched_off;
 
--- name: name_hosts(site, names, paces)!
--- Hosts that the registry names as slower than the default start there, and never were faster.
-INSERT INTO lanes.hosts AS h (site, name, pace, ready_at)
+-- name: make_hosts(site, names, paces)!
+-- The rows of hosts that the registry names as slower than the default: they start there.
+INSERT INTO lanes.hosts (site, name, pace, ready_at)
 SELECT :site, u.name, u.pace, 'infinity' FROM unnest(:names::text[], :paces::interval[]) AS u (name, pace) ORDER BY u.name
-ON CONFLICT (name) DO UPDATE SET pace = EXCLUDED.pace WHERE h.pace < EXCLUDED.pace;
+ON CONFLICT (name) DO NOTHING;
+
+-- name: slow_hosts(names, paces)!
+-- ... and never were faster.
+WITH held AS MATERIALIZED (
+    SELECT h.id, u.pace FROM lanes.hosts h JOIN unnest(:names::text[], :paces::interval[]) AS u (name, pace) ON u.name = h.name
+    WHERE h.pace < u.pace ORDER BY h.id FOR NO KEY UPDATE OF h
+)
+UPDATE lanes.hosts h SET pace = held.pace FROM held WHERE h.id = held.id;
 
 -- name: look_anew(site, reason, rested)$
 -- A Lane that starts may allow other networks than the last, and its Rest be another.

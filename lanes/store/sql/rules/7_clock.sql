@@ -29,6 +29,8 @@ BEGIN
     PERFORM FROM lanes.hosts ORDER BY id FOR NO KEY UPDATE;
     PERFORM FROM lanes.addresses ORDER BY address FOR NO KEY UPDATE;
     PERFORM FROM lanes.series ORDER BY id FOR NO KEY UPDATE;
+    PERFORM FROM lanes.browser FOR NO KEY UPDATE;
+    PERFORM FROM lanes.browser_pages ORDER BY token FOR NO KEY UPDATE;
     UPDATE lanes.clock SET latest_seen = t;
     INSERT INTO lanes.clock_shifts (at, back) VALUES (t, v_back);
     UPDATE lanes.machines SET shaken_at = t, asked_at = asked_at - v_back, us_since = us_since - v_back, probe_at = probe_at - v_back,

@@ -1,4 +1,5 @@
--- The browser: whether it can be asked, and the rows in which it is (DESIGN 5.6, 7).
+-- The browser: whether it can be asked, and the rows in which it is (DESIGN 5.6, 7).  Lock order: machine, Lane, host, address, Series,
+-- browser, its pages by token.
 
 -- Why nothing can be asked of the browser at t, and until when; null: it can be asked.  No heartbeat for 30 s: as if there were none.
 CREATE FUNCTION lanes.browser_trouble(t timestamptz) RETURNS lanes.stop LANGUAGE sql STABLE AS $$
