@@ -99,13 +99,8 @@ class Browser:
                 return _answer(page.opened, sent, hand.now())
             if page.sent_at is not None and not page.taken:
                 break
-            if page.overdue:
-                self._store.lose()
-                return Postponed("the browser is lost: it had a page longer than its time", timedelta(0), sent)
-            if page.browser.trouble is not None:
-                return _postponed(page.browser, sent)
-            if self._stop.is_set():
-                return Postponed("stopping", timedelta(0), sent)
+            if (given_up := self._given_up(page, sent)) is not None:
+                return given_up
             if not in_tab and (page.taken or page.waited >= renew_at):
                 # Once more when a tab has it, so that its time stands well inside the lease however long it queued.
                 if not self._store.renew(hand.host_id, hand.series_id, hand.token, LEASE):
@@ -114,6 +109,17 @@ class Browser:
                 in_tab, renew_at = page.taken, page.waited + RENEW
             self._bell.wait(LOOK)
         return Postponed("the browser's sidecar ended with it", timedelta(0), sent)
+
+    def _given_up(self, page: Page, sent: tuple[Sent, ...]) -> Postponed | None:
+        """Why the page is not waited for any longer, if it is not."""
+        if page.stopped is not None:
+            return _postponed(page.stopped, sent)
+        if page.overdue:
+            self._store.lose()
+            return Postponed("the browser is lost: it had a page longer than its time", timedelta(0), sent)
+        if page.browser.trouble is not None:
+            return _postponed(page.browser, sent)
+        return Postponed("stopping", timedelta(0), sent) if self._stop.is_set() else None
 
 
 def _sent(page: Page, url: str, host: str) -> tuple[Sent, ...]:

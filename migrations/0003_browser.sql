@@ -23,6 +23,8 @@ CREATE UNLOGGED TABLE lanes.browser_pages (
     taken_at     timestamptz,
     deadline_at  timestamptz,                                  -- its time in the tab
     sent_at      timestamptz,
+    stop_reason  text,                                         -- why it may not be sent
+    stop_until   timestamptz,
     answered_at  timestamptz,
     status       smallint,
     headers      jsonb,
@@ -34,6 +36,8 @@ CREATE UNLOGGED TABLE lanes.browser_pages (
     forbidden    text,
     line_proved  boolean NOT NULL DEFAULT false,
     CONSTRAINT taken_has_a_deadline CHECK (num_nulls(taken_at, deadline_at) IN (0, 2)),
+    CONSTRAINT what_may_not_be_sent_was_not CHECK (
+        num_nulls(stop_reason, stop_until) = 2 OR (num_nulls(stop_reason, stop_until) = 0 AND sent_at IS NULL)),
     CONSTRAINT answered_was_taken CHECK (answered_at IS NULL OR taken_at IS NOT NULL),
     CONSTRAINT an_answer_is_a_page_or_a_trouble CHECK (answered_at IS NULL OR num_nonnulls(html, trouble) = 1)
 );

@@ -33,12 +33,14 @@ class Standing:
 @dataclass(frozen=True, slots=True)
 class Page:
     """A page that was asked for, as it stands, `waited` after that.  `taken`: a tab has it.  `overdue`: its time is over.  `sent_at`: when
-    its request was written; None: not yet.  Sent, and no tab has it: the sidecar that sent it has ended."""
+    its request was written; None: not yet.  Sent, and no tab has it: the sidecar that sent it has ended.  `stopped`: why it may not
+    be sent, and how long that lasts."""
 
     waited: timedelta
     taken: bool
     overdue: bool
     sent_at: datetime | None
+    stopped: Standing | None
     opened: Opened | None
     browser: Standing
 
@@ -98,9 +100,9 @@ class AskingStore:
                 if row.trouble is not None
                 else Shown(row.status, row.headers, row.final_url, bytes(row.html), row.held)
             )
-        return Page(
-            row.waited, row.taken_at is not None, row.overdue, row.sent_at, opened, Standing(row.stop, row.wait)
-        )
+        stopped = None if row.stop_reason is None else Standing(row.stop_reason, row.stop_wait)
+        browser = Standing(row.trouble_now, row.wait)
+        return Page(row.waited, row.taken_at is not None, row.overdue, row.sent_at, stopped, opened, browser)
 
     def renew(self, host_id: int, series_id: int | None, token: UUID, lease: timedelta) -> bool:
         """A Poll whose page still queues holds its host and its Series on; False: its lease is over."""
@@ -158,7 +160,7 @@ class ServingStore:
 
     def sending(self, token: UUID) -> timedelta | None:
         """Called just before the page's request is written: spends its Site's and its host's pace, notes the sent instant, and returns how
-        long to wait first (mostly nothing); None: its Poll is over, open nothing."""
+        long to wait first (mostly nothing); None: open nothing, and whoever asked, if anybody waits still, is told why."""
         with self._database.connection() as connection:
             wait: timedelta | None = _SQL.send_page(connection, token=token, patience=PLACE)
             return wait

@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 from lanes.core.answer import Trouble
+from lanes.core.claim import Claim
 from lanes.core.pages import BEAT, LEASE, LOST, PATIENCE, PLACE, RENEW, SETTLING, NotShown, PageAsked, Shown
 from lanes.store.browsing import ServingStore
 from lanes.store.pool import Database
@@ -283,6 +284,93 @@ def test_a_host_that_was_told_to_wait_meanwhile_is_not_asked(
     serving.take()
     rows.set_host(claim.host_id, not_before=rows.now() + HOUR, not_before_reason="Retry-After")
     assert serving.sending(claim.token) is None
+
+
+def unlucky(rows: Rows, claim: Claim, kind: str) -> None:
+    """What came in the way of a page that a tab has taken."""
+    match kind:
+        case "Gap":
+            rows("UPDATE lanes.lanes SET next_at = lanes.now() + interval '12 s'")
+        case "told to wait":
+            rows.set_host(claim.host_id, not_before=rows.now() + 10 * MINUTE, not_before_reason="429 too many requests")
+        case "blocked":
+            rows.set_host(claim.host_id, not_before="infinity", not_before_reason="blocked by the owner")
+        case _:
+            rows.set_host(claim.host_id, busy_until=rows.now())
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason", "wait"),
+    [
+        ("Gap", "the Gap of its Site", timedelta(seconds=12)),
+        ("told to wait", "429 too many requests", 10 * MINUTE),
+        ("blocked", "blocked by the owner", HOUR),
+        ("lease", "its lease has ended", timedelta(0)),
+    ],
+)
+def test_whoever_asked_learns_why_a_page_may_not_be_sent_and_for_how_long(
+    rows: Rows, database: Database, serving: ServingStore, database_url: str, kind: str, reason: str, wait: timedelta
+) -> None:
+    """A block may be lifted sooner than it ends; its gate stays shut however often the Poll is put back."""
+    lane = a_page_lane(database, rows, hosts=2)
+    claim = lane.asked()
+    serving.take()
+    unlucky(rows, claim, kind)
+    with psycopg.connect(database_url, autocommit=True) as listener:
+        listener.execute("LISTEN lanes_page_panels")
+        assert serving.sending(claim.token) is None
+        assert list(listener.notifies(timeout=10, stop_after=1)), "whoever asked is woken"
+    page = lane.asking.look(claim.token)
+    assert page is not None
+    assert page.stopped is not None
+    assert (page.stopped.trouble, page.sent_at, page.opened) == (reason, None, None)
+    assert page.stopped.wait is not None
+    assert wait - SECOND < page.stopped.wait <= wait
+    ServingStore(database).leave(claim.token)
+    ServingStore(database).begin(None)
+    page = lane.asking.look(claim.token)
+    assert page is not None
+    assert page.stopped is not None, "no successor takes that away"
+
+
+def test_a_page_that_may_not_be_sent_is_in_nobodys_way(
+    rows: Rows, database: Database, serving: ServingStore, clock: Clock
+) -> None:
+    serving.lose()
+    pass_by(clock, serving, LOST + SECOND)
+    first, second = a_page_lane(database, rows, "panels").asked(), a_page_lane(database, rows, "strips").asked()
+    serving.take()
+    unlucky(rows, first, "told to wait")
+    assert serving.sending(first.token) is None
+    probe = serving.take()
+    assert probe is not None
+    assert probe.token == second.token
+
+
+def test_a_page_in_a_tab_keeps_its_host_and_its_series_for_its_time_whatever_became_of_its_lane(
+    rows: Rows, database: Database, serving: ServingStore, clock: Clock
+) -> None:
+    """Its Lane was killed with a second of its lease left: nobody else is asked there while the tab works (DESIGN 4.1)."""
+    lane = a_page_lane(database, rows, series=2)
+    claim = lane.asked()
+    pass_by(clock, serving, LEASE - SECOND)
+    serving.take()
+    assert serving.sending(claim.token) == timedelta(0)
+    ends = rows.one("SELECT deadline_at FROM lanes.browser_pages")
+    assert rows.the_host(claim.host_id).busy_until == ends
+    assert rows.the_series(claim.series_id).lease_until == ends
+    pass_by(clock, serving, PATIENCE - SECOND)
+    assert take(lane.store, HOUR) is None
+    pass_by(clock, serving, 2 * SECOND)
+    assert take(lane.store, HOUR) is not None
+
+
+def test_a_page_that_is_sent_shortens_no_lease(rows: Rows, database: Database, serving: ServingStore) -> None:
+    claim = a_page_lane(database, rows).asked()
+    serving.take()
+    before = rows.the_host(claim.host_id).busy_until, rows.the_series(claim.series_id).lease_until
+    serving.sending(claim.token)
+    assert (rows.the_host(claim.host_id).busy_until, rows.the_series(claim.series_id).lease_until) == before
 
 
 def test_renewing_holds_host_and_series_on_until_the_lease_has_ended(

@@ -346,6 +346,26 @@ def test_a_crawl_delay_spaces_pages(net: Smallnet, sidecar: Sidecar, make_lane: 
     assert min(sidecar.spacings("panels")) >= 60 - SLACK
 
 
+def test_a_page_whose_host_was_told_to_wait_meanwhile_is_put_back_until_then_with_that_reason(
+    sidecar: Sidecar, make_page_lane: MakePageLane
+) -> None:
+    lane, (key,) = make_page_lane("panels", 1)
+    with ThreadPoolExecutor(1) as pool:
+        passed = pool.submit(lane.run_once)
+        lane.wait_for("SELECT FROM lanes.browser_pages")
+        asked = sidecar.take()
+        assert asked is not None
+        lane.tell(
+            "UPDATE lanes.hosts SET not_before = lanes.now() + '10 min', not_before_reason = '429 too many requests'"
+        )
+        assert not sidecar.send(asked)
+        assert passed.result(30) == 1
+    row = lane.series(key)
+    assert (lane.outcomes(key), row.retry_reason, row.abandoned) == (["put back"], "429 too many requests", 0)
+    assert 9 * MINUTE < row.retry_at - lane.now() <= 10 * MINUTE
+    assert lane.all("SELECT FROM lanes.browser_pages") == []
+
+
 @pytest.mark.parametrize("state", ["queued", "taken", "sent"])
 def test_a_lane_that_is_told_to_end_puts_the_page_in_hand_back(
     sidecar: Sidecar, make_page_lane: MakePageLane, owner: Owner, state: str

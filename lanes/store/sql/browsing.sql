@@ -8,7 +8,7 @@ FROM lanes.ask_page(:token, :site, :host_id, :url, :hosts, :landmark, :settles_f
 -- name: look_at_page(token)^
 -- How a page stands, and the browser with it.
 SELECT p.*, lanes.now() - p.asked_at AS waited, coalesce(p.deadline_at < lanes.now(), false) AS overdue,
-       b.reason AS stop, b.until - lanes.now() AS wait
+       p.stop_until - lanes.now() AS stop_wait, b.reason AS trouble_now, b.until - lanes.now() AS wait
 FROM lanes.browser_pages p CROSS JOIN lanes.browser_trouble(lanes.now()) b
 WHERE p.token = :token;
 
@@ -21,9 +21,10 @@ SELECT lanes.renew_lease(:host_id, :series_id, :token, :lease);
 DELETE FROM lanes.browser_pages WHERE token = :token;
 
 -- name: clear_pages()!
--- What was asked of a sidecar that is gone.  What it sent stays for its reader, who must learn that, and what it answered; no tab has it.
+-- What was asked of a sidecar that is gone.  What it sent stays for its reader, who must learn that, and what it answered or may not send;
+-- no tab has it.
 WITH held AS MATERIALIZED (
-    SELECT token FROM lanes.browser_pages WHERE answered_at IS NULL ORDER BY token FOR UPDATE
+    SELECT token FROM lanes.browser_pages WHERE answered_at IS NULL AND stop_reason IS NULL ORDER BY token FOR UPDATE
 ), unsent AS (
     DELETE FROM lanes.browser_pages p USING held WHERE p.token = held.token AND p.sent_at IS NULL
 )
@@ -32,7 +33,8 @@ UPDATE lanes.browser_pages p SET taken_at = NULL, deadline_at = NULL FROM held W
 -- name: leave_page(token)!
 -- No tab has it any more, and it has no answer: whoever asked puts its Poll back, and learns whether it was sent.
 WITH unsent AS (
-    DELETE FROM lanes.browser_pages WHERE token = :token AND sent_at IS NULL AND answered_at IS NULL RETURNING site
+    DELETE FROM lanes.browser_pages
+    WHERE token = :token AND sent_at IS NULL AND stop_reason IS NULL AND answered_at IS NULL RETURNING site
 ), sent AS (
     UPDATE lanes.browser_pages SET taken_at = NULL, deadline_at = NULL
     WHERE token = :token AND sent_at IS NOT NULL AND answered_at IS NULL RETURNING site
@@ -64,7 +66,7 @@ DELETE FROM lanes.browser_pages WHERE token IN (
 SELECT * FROM lanes.take_page(:patience);
 
 -- name: send_page(token, patience)$
--- How long to wait before the page's request is written; null: not at all.
+-- How long to wait before the page's request is written; null: it may not be, and whoever asked is told why.
 SELECT lanes.send_page(:token, :patience);
 
 -- name: answer_page(token, status, headers, final_url, html, held, trouble, detail, forbidden, line_proved, later)!

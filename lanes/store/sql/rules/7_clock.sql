@@ -40,7 +40,7 @@ BEGIN
     UPDATE lanes.browser SET heartbeat_at = heartbeat_at - v_back, browser_lost_until = browser_lost_until - v_back,
         trouble_until = trouble_until - v_back;
     UPDATE lanes.browser_pages SET asked_at = asked_at - v_back, taken_at = taken_at - v_back, deadline_at = deadline_at - v_back,
-        sent_at = sent_at - v_back;
+        sent_at = sent_at - v_back, stop_until = stop_until - v_back;
     UPDATE lanes.hosts SET next_at = next_at - v_back, sent_at = sent_at - v_back, not_before = not_before - v_back,
         ready_at = ready_at - v_back, busy_until = busy_until - v_back, pending_at = pending_at - v_back,
         unavailable_at = unavailable_at - v_back, refused_until = refused_until - v_back, refused_since = refused_since - v_back,

@@ -73,7 +73,8 @@ BEGIN
     -- Locked until the probe is taken, for another tab may take at the same instant.
     PERFORM FROM lanes.browser WHERE browser_lost_until IS NOT NULL FOR NO KEY UPDATE;
     IF FOUND AND (EXISTS (SELECT FROM lanes.browser WHERE browser_lost_until > t) OR EXISTS (
-        SELECT FROM lanes.browser_pages WHERE taken_at IS NOT NULL AND answered_at IS NULL AND deadline_at > t)) THEN RETURN;
+        SELECT FROM lanes.browser_pages
+        WHERE taken_at IS NOT NULL AND answered_at IS NULL AND stop_reason IS NULL AND deadline_at > t)) THEN RETURN;
     END IF;
     RETURN QUERY
     UPDATE lanes.browser_pages p SET taken_at = t, deadline_at = t + p_patience
@@ -84,20 +85,37 @@ BEGIN
     RETURNING p.*;
 END $$;
 
--- The request of a page is about to be written: its Site's and its host's pace are spent at that instant, which is noted.  How long to
--- wait first; null: its Poll is over, or would have to wait too long.
+-- The request of a page is about to be written: its Site's and its host's pace are spent at that instant, which is noted, and its Poll
+-- holds its host and its Series as long as the tab may have it, for whoever asked may be dead.  How long to wait first; null: it may not
+-- be written, and whoever asked finds why and until when in the row.
 CREATE FUNCTION lanes.send_page(p_token uuid, p_patience interval) RETURNS interval LANGUAGE plpgsql AS $$
 DECLARE
     t       CONSTANT timestamptz := lanes.now();
-    v_host  CONSTANT bigint := (SELECT host_id FROM lanes.browser_pages WHERE token = p_token);
-    v_place CONSTANT timestamptz := lanes.sent(v_host, NULL, t, p_token, interval '0', p_patience);
+    p       lanes.browser_pages;
+    h       lanes.hosts;
+    v_place timestamptz;
+    v_stop  lanes.stop;
 BEGIN
-    UPDATE lanes.browser_pages SET sent_at = v_place WHERE token = p_token AND v_place - t <= p_patience;
-    IF NOT FOUND THEN
-        DELETE FROM lanes.browser_pages WHERE token = p_token;
-        RETURN NULL;
+    SELECT * INTO p FROM lanes.browser_pages WHERE token = p_token;
+    v_place := lanes.sent(p.host_id, NULL, t, p_token, interval '0', p_patience);
+    IF v_place - t <= p_patience THEN
+        UPDATE lanes.hosts x SET busy_until = greatest(x.busy_until, p.deadline_at), ready_at = greatest(x.ready_at, p.deadline_at)
+        WHERE x.id = p.host_id AND x.busy_token = p_token;
+        UPDATE lanes.series SET lease_until = greatest(lease_until, p.deadline_at)
+        WHERE queue_host_id = p.host_id AND lease_token = p_token;
+        UPDATE lanes.browser_pages SET sent_at = v_place WHERE token = p_token;
+        RETURN CASE WHEN FOUND THEN v_place - t END;
     END IF;
-    RETURN v_place - t;
+    SELECT * INTO h FROM lanes.hosts WHERE id = p.host_id;
+    v_stop := CASE
+        WHEN v_place IS NOT NULL THEN ROW('the Gap of its Site', v_place)::lanes.stop
+        -- An hour at most: the owner may lift what stands there sooner, and until then its gate is shut anyway.
+        WHEN h.busy_token = p_token AND h.busy_until > t
+            THEN ROW(h.not_before_reason, least(h.not_before, t + interval '1 hour'))::lanes.stop
+        ELSE ROW('its lease has ended', t)::lanes.stop END;
+    UPDATE lanes.browser_pages SET stop_reason = v_stop.reason, stop_until = v_stop.until WHERE token = p_token;
+    IF FOUND THEN PERFORM pg_notify('lanes_page_' || p.site, ''); END IF;
+    RETURN NULL;
 END $$;
 
 -- A Poll whose page still queues keeps its host and its Series; false: it has lost them.
