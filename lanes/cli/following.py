@@ -19,6 +19,7 @@ from lanes.core.urls import split
 from lanes.core.why import beyond_check_now
 from lanes.errors import BadUrl
 from lanes.sites import by_name, recognise
+from lanes.sites.recognisers import caution_of
 from lanes.sites.urls import canonical
 from lanes.store.asking import Listed, Outcome
 from lanes.store.following import Followed, Named, Wanted, Was
@@ -52,6 +53,8 @@ def add(asked: Namespace) -> int:
         if not asked.json:
             for each in followed:
                 print(_told(each))
+            for caution in dict.fromkeys(filter(None, (caution_of(each.series.url) for each in followed))):
+                print(caution)
         patience = asked.wait if asked.wait is not None else AT_A_TERMINAL if sys.stdout.isatty() else 0.0
         fresh = [each.series for each in followed if each.was is not Was.FOLLOWED]
         in_vain = [each.key for each in fresh if _is_stopped(store, each.key)]

@@ -134,11 +134,17 @@ def of_file(site: Site, body: bytes, url: str, now: datetime) -> Tried:
     return Tried(judge(answer, reading, claim, now), answer, reading)
 
 
+def _read(document: Document) -> tuple[str, str]:
+    if document.latest is not None and not document.items:
+        return "list missing", f"its list of Chapters is not there, only its newest number, {document.latest}"
+    return "recognised", "its landmarks are there"
+
+
 def code_of(tried: Tried | Shut) -> int:
     """Exit code: recognised, to be tried again later, or neither."""
     if isinstance(tried, Shut) or isinstance(tried.judged.meaning, PutBack):
         return AWAY
-    return DONE if isinstance(tried.judged.meaning, Read) else FAILED
+    return DONE if verdict(tried)[0] == "recognised" else FAILED
 
 
 def verdict(tried: Tried | Shut) -> tuple[str, str]:
@@ -146,8 +152,8 @@ def verdict(tried: Tried | Shut) -> tuple[str, str]:
     if isinstance(tried, Shut):
         return "not asked", tried.reason
     match tried.judged.meaning:
-        case Read():
-            return "recognised", "its landmarks are there"
+        case Read(document=document):
+            return _read(document)
         case Unchanged(how=how):
             return "unchanged", how
         case Failed(detail=detail):

@@ -20,6 +20,7 @@ from lanes.cli.status import how_to_start, lane_is_silent
 from lanes.cli.trying import attempt, code_of, url_of
 from lanes.cli.trying import verdict as verdict_of_try
 from lanes.cli.words import clean, print_json, print_table, relative
+from lanes.core.settlement import NO_LIST
 from lanes.errors import BadUrl
 from lanes.sites import Site, by_name, sites
 from lanes.store.asking import Outcome
@@ -62,7 +63,7 @@ def verify(asked: Namespace) -> int:
         keys = {site.name: followed[site.name].lately_good for site in wanted if site.name in followed}
         waited = {site.name: key for site in wanted if (key := keys.get(site.name)) is not None}
         for key in waited.values():
-            store.following.check_now(key)
+            store.following.check_now(key, anew=True)
         found = _polled(store, waited, since, deadline, quiet=asked.json)
         found += [_not_followed(store, site, asked, deadline) for site in wanted if site.name not in waited]
         now = store.asking.now()
@@ -105,6 +106,8 @@ def of_poll(site: str, key: str, outcome: Outcome) -> Verdict:
     """What the outcome of a Poll says of its Site's landmarks."""
     detail = outcome.detail or ("" if outcome.status is None else f"status {outcome.status}")
     match outcome.outcome:
+        case "unchanged" if outcome.detail == NO_LIST:
+            return Verdict(site, Found.GONE, "its list of Chapters is not there, only its newest number", key)
         case "new" | "unchanged":
             return Verdict(site, Found.THERE, "its landmarks are there", key)
         case "suspiciously empty":
@@ -137,6 +140,7 @@ def _not_followed(store: Store, site: Site, asked: Namespace, deadline: float) -
     found = {
         "recognised": Found.THERE,
         "not recognised": Found.GONE,
+        "list missing": Found.GONE,
         "failed": Found.FAILED,
         "not asked": Found.HELD,
     }.get(short, Found.REFUSED)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import assert_never
+from typing import Final, assert_never
 
 from lanes.core import blame, consequences, pace, schedule, urls
 from lanes.core.chapters import NO_HINTS, Document, Hints, Item, distinct, guids_lie
@@ -29,6 +29,9 @@ from lanes.core.outcome import (
     Unchanged,
 )
 from lanes.core.pace import HostPace, Signal
+
+NO_LIST: Final = "no list, but its newest number is known"
+"""How a good Poll is told whose document had lost its list: nothing is new, and yet something is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +198,7 @@ def _without_list(
 ) -> Settlement:
     """A document that names its newest number and shows no list this time: an identity is never made from a number."""
     if claim.news_from is not None and known.latest is not None and Decimal(latest) <= known.latest:
-        return _good(claim, judged, around, host, Label.UNCHANGED, "no list, but its newest number is known")
+        return _good(claim, judged, around, host, Label.UNCHANGED, NO_LIST)
     missing = Failed(
         f"its list of Chapters was not there this time, up to number {latest}", "list missing", reread=True
     )

@@ -25,3 +25,9 @@ def of(url: str) -> Recogniser | None:
     """Whose host a URL names, if it is one of theirs."""
     parts = split(url)
     return _BY_HOST.get(parts.host) if parts else None
+
+
+def caution_of(url: str) -> str:
+    """What the owner should know who follows this URL; mostly nothing."""
+    known = of(url)
+    return known.caution if known else ""

@@ -87,4 +87,8 @@ REDDIT: Final = Recogniser(
     identify=identify,
     # One request a minute for an address since June 2026, whatever it asks for; and a tenth more, for its clock and ours.
     host_floors=dict.fromkeys(HOSTS, timedelta(seconds=70)),
+    caution=(
+        "Reddit's robots.txt disallows everything, and its terms ask to talk to them first; a feed is published to be fetched, so it is "
+        "polled all the same, once in 70 s at most. Servers are often blocked: `lanes why` tells."
+    ),
 )

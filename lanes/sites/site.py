@@ -100,7 +100,7 @@ class Recogniser:
     `recognise` takes a canonical URL and gives that of the feed, or of a page of it that names its feed, or None: not of its `hosts`; it
     raises BadUrl for a URL of theirs that cannot be followed, with the remedy.  `identify` gives an item of its feeds the identity by which
     it is known, wherever else it stands.  `named_by` takes the content of a `meta` element of one of its pages, and gives the feed that it
-    names, or None.  `host_floors` as of a Site.
+    names, or None.  `host_floors` as of a Site.  `caution` is what the owner should know who follows something there.
     """
 
     name: str
@@ -109,3 +109,4 @@ class Recogniser:
     identify: Callable[[Item], Item]
     host_floors: Mapping[str, timedelta] = field(default_factory=dict, hash=False)
     named_by: Callable[[str], str | None] = lambda _: None
+    caution: str = ""

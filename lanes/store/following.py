@@ -160,10 +160,11 @@ class FollowStore:
         with self._database.connection() as connection:
             return find_series(connection, word)
 
-    def check_now(self, word: str) -> Named:
-        """Asks for one Poll of a Series sooner.  Raises UnknownSeries."""
+    def check_now(self, word: str, *, anew: bool = False) -> Named:
+        """Asks for one Poll of a Series sooner; `anew`: one that sends no validators, so that its document is really read.  Raises
+        UnknownSeries."""
         with self._touched(word) as (connection, series):
-            _SQL.force_poll(connection, series_id=series.series_id)
+            _SQL.force_poll(connection, series_id=series.series_id, anew=anew)
             return series
 
     def pause(self, word: str) -> tuple[Named, bool]:

@@ -302,3 +302,21 @@ def test_no_skeleton_is_written_that_could_not_work(own: Own, tmp_path: Path, ar
     assert code == 2
     assert said in err
     assert [each.name for each in tmp_path.iterdir()] == ["here.txt"]
+
+
+def test_a_page_that_lost_its_list_is_no_success_of_a_try(own: Own, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    first = '{"queries": {"[\\"manga\\",\\"detail\\",\\"e1ev\\"]": {"hid": "e1ev", "title": "Eleven Bridges", "latestChapter": 9}}}'
+    page.write_text(
+        f'<!doctype html><html><head><title>Eleven Bridges</title><script id="initial-data" type="application/json">{first}</script>'
+        "</head><body></body></html>",
+        encoding="utf-8",
+    )
+    code, out, _ = the_lanes(own, "try", "comix", str(page))
+    assert (code, "its newest number" in out) == (1, True), out
+
+
+def test_who_follows_a_publisher_that_disallows_everything_is_told(lanes: Lanes) -> None:
+    code, out, _ = lanes("add", "https://www.reddit.com/r/HFY/")
+    assert code == 0
+    assert "robots.txt disallows everything" in out

@@ -90,6 +90,7 @@ def test_where_nothing_is_followed_nothing_is_asked(net: Smallnet, lane: LaneAtW
     [
         (Outcome("new", 200, 3, None), Found.THERE),
         (Outcome("unchanged", 304, 0, None), Found.THERE),
+        (Outcome("unchanged", 200, 0, "no list, but its newest number is known"), Found.GONE),
         (Outcome("suspiciously empty", 200, 0, None, "empty"), Found.EMPTY),
         (Outcome("failed", 200, 0, "no list", "not recognised"), Found.GONE),
         (Outcome("failed", 200, 0, "its list was not there", "list missing"), Found.GONE),

@@ -92,9 +92,11 @@ ORDER BY h.id FOR NO KEY UPDATE;
 -- Locks a Series, after its hosts; the host where it lives.
 SELECT host_id FROM lanes.series WHERE id = :series_id FOR NO KEY UPDATE;
 
--- name: force_poll(series_id)!
--- Check now: one stamp, later than the last one whatever the clock's resolution.
-UPDATE lanes.series SET force_poll_at = greatest(lanes.now(), latest_checked_at + interval '1 microsecond') WHERE id = :series_id;
+-- name: force_poll(series_id, anew)!
+-- Check now: one stamp, later than the last one whatever the clock's resolution; anew: without validators.
+UPDATE lanes.series SET force_poll_at = greatest(lanes.now(), latest_checked_at + interval '1 microsecond'),
+    unconditional_at = CASE WHEN NOT :anew THEN unconditional_at END
+WHERE id = :series_id;
 
 -- name: pause(series_id)$
 -- Null where it was paused already.
