@@ -1,26 +1,34 @@
 """A GET through the browser: asked by rows, answered as a value (DESIGN 7).
 
 Owns the waiting for a page: its Poll's lease while it queues, and when it is given up.  Refuses to own: Chrome (`browser_sidecar`, never
-imported), and meaning (`lanes.core.outcome`).  Must never break: a lost browser charges no Series, and whoever notices says so once.
+imported), and meaning (`lanes.core.outcome`).  Must never break: a lost browser charges no Series, whoever notices says so once, and what
+was sent is told, whatever became of it.
 """
 
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final, Protocol, assert_never
+from typing import Final, Protocol, TypeVar, assert_never
 from uuid import UUID
 
 from lanes.core.answer import Answer, Forbidden, NoResponse, Postponed, Response, Sent
-from lanes.core.pages import LEASE, RENEW, NotShown, Opened, PageAsked, Shown
+from lanes.core.pages import LATE, LEASE, PATIENCE, RENEW, NotShown, Opened, PageAsked, Shown
 from lanes.core.urls import split
+from lanes.errors import DatabaseAway
 from lanes.fetch.http import Request
 from lanes.fetch.permits import Go, Wait
 from lanes.sites import Site
 from lanes.store.browsing import AskingStore, Page, Standing
 
 LOOK: Final = 1.0
-"""s between two looks at the row, where no bell rings."""
+"""s between two looks at the row, where no bell rings, and between two tries while Postgres is away."""
+
+T = TypeVar("T")
 
 
 class InHand(Protocol):
@@ -38,6 +46,10 @@ class InHand(Protocol):
     def series_id(self) -> int | None:
         """Its Series, where it has one."""
 
+    @property
+    def lease_until(self) -> datetime:
+        """When its lease ends."""
+
     def now(self) -> datetime:
         """Postgres time."""
 
@@ -52,12 +64,20 @@ class InHand(Protocol):
 
 
 class Browser:
-    """One per Lane process.  `stop` ends waits."""
+    """One per Lane process.  `stop` ends waits.  `ticks` is monotonic time, in seconds."""
 
-    def __init__(self, store: AskingStore, site: Site, stop: threading.Event) -> None:
+    def __init__(
+        self, store: AskingStore, site: Site, stop: threading.Event, ticks: Callable[[], float] = time.monotonic
+    ) -> None:
         if site.rendering is None:
             raise ValueError(f"the Site {site.name} needs no browser")
-        self._store, self._site, self._rendering, self._stop = store, site.name, site.rendering, stop
+        self._store, self._site, self._rendering, self._stop, self._ticks = (
+            store,
+            site.name,
+            site.rendering,
+            stop,
+            ticks,
+        )
         self._bell = store.bell()
 
     def get(self, request: Request, hand: InHand) -> Answer:
@@ -80,9 +100,12 @@ class Browser:
         if standing.trouble is not None:
             return _postponed(standing, ())
         try:
-            return self._awaited(request.url, parts.host, hand)
-        finally:
-            self._store.withdraw(hand.token)
+            answer = self._awaited(request.url, parts.host, hand)
+        except BaseException:
+            with suppress(DatabaseAway):
+                self._store.withdraw(hand.token, hand.host_id, standing.at)
+            raise
+        return self._left(answer, Sent(request.url, parts.host, None, standing.at), hand)
 
     def close(self) -> None:
         """Ends the bell's connection."""
@@ -90,8 +113,9 @@ class Browser:
 
     def _awaited(self, url: str, host: str, hand: InHand) -> Answer:
         sent: tuple[Sent, ...] = ()
-        in_tab, renew_at = False, RENEW
-        while (page := self._store.look(hand.token)) is not None:
+        taken_at: float | None = None
+        renew_at = RENEW
+        while (page := self._insisted(lambda: self._store.look(hand.token), hand)) is not None:
             if page.sent_at is not None and not sent:
                 hand.was_sent(Sent(url, host, None, page.sent_at))
             sent = _sent(page, url, host)
@@ -99,27 +123,49 @@ class Browser:
                 return _answer(page.opened, sent, hand.now())
             if page.sent_at is not None and not page.taken:
                 break
-            if (given_up := self._given_up(page, sent)) is not None:
+            if (given_up := self._given_up(page, sent, taken_at)) is not None:
                 return given_up
-            if not in_tab and (page.taken or page.waited >= renew_at):
+            if taken_at is None and (page.taken or page.waited >= renew_at):
                 # Once more when a tab has it, so that its time stands well inside the lease however long it queued.
                 if not self._store.renew(hand.host_id, hand.series_id, hand.token, LEASE):
                     return Postponed("its lease has ended", timedelta(0), sent)
                 hand.lease_renewed(LEASE)
-                in_tab, renew_at = page.taken, page.waited + RENEW
+                taken_at, renew_at = self._ticks() if page.taken else None, page.waited + RENEW
             self._bell.wait(LOOK)
         return Postponed("the browser's sidecar ended with it", timedelta(0), sent)
 
-    def _given_up(self, page: Page, sent: tuple[Sent, ...]) -> Postponed | None:
-        """Why the page is not waited for any longer, if it is not."""
+    def _given_up(self, page: Page, sent: tuple[Sent, ...], taken_at: float | None) -> Postponed | None:
+        """Why the page is not waited for any longer, if it is not.  What has its time is our own to measure: a clock may leap."""
         if page.stopped is not None:
             return _postponed(page.stopped, sent)
-        if page.overdue:
-            self._store.lose()
-            return Postponed("the browser is lost: it had a page longer than its time", timedelta(0), sent)
         if page.browser.trouble is not None:
             return _postponed(page.browser, sent)
+        if taken_at is not None and self._ticks() - taken_at > (PATIENCE + LATE).total_seconds():
+            self._store.lose()  # which the next look finds
         return Postponed("stopping", timedelta(0), sent) if self._stop.is_set() else None
+
+    def _left(self, answer: Answer, asked: Sent, hand: InHand) -> Answer:
+        """The page is withdrawn; what is given up may have been sent since it was looked at last, or its row may be gone with that."""
+        if not isinstance(answer, Postponed):
+            with suppress(DatabaseAway):  # what was read is not lost for it; the Lane's next page takes the row away
+                self._store.withdraw(hand.token, hand.host_id, asked.sent_at)
+            return answer
+        sent_at = self._insisted(lambda: self._store.withdraw(hand.token, hand.host_id, asked.sent_at), hand)
+        if answer.requests or sent_at is None:
+            return answer
+        sent = replace(asked, sent_at=sent_at)
+        hand.was_sent(sent)
+        return replace(answer, requests=(sent,))
+
+    def _insisted(self, ask: Callable[[], T], hand: InHand) -> T:
+        """What Postgres says, as soon as it is back: only it knows whether the page was sent.  Raises DatabaseAway when the lease is over
+        first, or the Lane must end."""
+        while True:
+            try:
+                return ask()
+            except DatabaseAway:
+                if self._stop.wait(LOOK) or hand.now() >= hand.lease_until:
+                    raise
 
 
 def _sent(page: Page, url: str, host: str) -> tuple[Sent, ...]:

@@ -7,6 +7,7 @@ which there is none here, and the rows, which are `ServingStore`'s.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -61,6 +62,16 @@ def shown(asked: PageAsked) -> Shown:
     return Shown(200, FEED, asked.url, rss(chapters(1, 3)).encode())
 
 
+class Ticks:
+    """Monotonic time: a process's own, and as much more as a test says has passed."""
+
+    def __init__(self) -> None:
+        self.ahead = 0.0
+
+    def __call__(self) -> float:
+        return time.monotonic() + self.ahead
+
+
 class Sidecar:
     """It lives, and Chrome is awake, unless it is told otherwise; a page that nothing is said about is a good one."""
 
@@ -70,6 +81,7 @@ class Sidecar:
         self._scripts: dict[str, list[Deed]] = {}
         self.store = ServingStore(self._database)
         self.sends: list[SentPage] = []
+        self.ticks = Ticks()
         self.store.begin(VERSION)
         self.beat()
 
@@ -92,7 +104,12 @@ class Sidecar:
         return found
 
     def pass_by(self, step: timedelta) -> None:
-        """So much time passes, and the sidecar has lived all along."""
+        """So much time passes, by every clock, and the sidecar has lived all along."""
+        self.leap(step)
+        self.ticks.ahead += step.total_seconds()
+
+    def leap(self, step: timedelta) -> None:
+        """Only the clock of Postgres goes on by so much; the sidecar lives."""
         self._connection.execute(
             "WITH beat AS (UPDATE lanes.browser SET heartbeat_at = heartbeat_at + %s) "
             "UPDATE lanes.clock SET test_offset = test_offset + %s",
@@ -192,11 +209,11 @@ MakePageLane = Callable[..., tuple[LaneAtWork, list[str]]]
 
 
 @pytest.fixture
-def make_page_lane(make_lane: MakeLane) -> MakePageLane:
-    """Makes a Lane that is read through the browser, and its Series: `make_page_lane("panels", 3)`."""
+def make_page_lane(make_lane: MakeLane, sidecar: Sidecar) -> MakePageLane:
+    """Makes a Lane that is read through the browser, and its Series: `make_page_lane("panels", 3)`.  Its time is the sidecar's."""
 
     def make(name: str, count: int, machine: str = "machine-1", gap: float = 10) -> tuple[LaneAtWork, list[str]]:
-        lane = make_lane(machine, site=page_site(name, gap=gap), slots=1)
+        lane = make_lane(machine, site=page_site(name, gap=gap), slots=1, ticks=sidecar.ticks)
         return lane, pages_of(lane, count)
 
     return make

@@ -191,6 +191,7 @@ class LaneAtWork(Owner):
         resolver: Resolver | None = None,
         memory_bound: int = MEMORY_BOUND,
         tls: ssl.SSLContext | None = None,
+        ticks: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(url)
         self.site, self.net = site, net
@@ -207,7 +208,8 @@ class LaneAtWork(Owner):
         )
         store.enrol()
         self.http = Http(AGENT, Guard([str(ALLOWED)], resolver or net.resolver), limits=limits, tls=tls)
-        self.browser = Browser(AskingStore(self.database, site.name), site, self.http.stop) if site.browser else None
+        pages = AskingStore(self.database, site.name)
+        self.browser = Browser(pages, site, self.http.stop, ticks) if site.browser else None
         poller = Poller(site, store, self.http, lease_of(site), browser=self.browser)
         self.metrics = LaneMetrics(site.name, slots)
         self.lane = Lane(site, store, poller, self.metrics, slots=slots, memory_bound=memory_bound)

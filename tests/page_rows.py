@@ -5,6 +5,8 @@ Owns good defaults and the passing of time under a sidecar that lives.  Refuses 
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -67,3 +69,14 @@ def pass_by(clock: Clock, serving: ServingStore, step: timedelta) -> None:
     """So much time passes; the sidecar is alive at its end."""
     clock.advance(step)
     serving.beat(awake=True, version=None)
+
+
+def ends_or_waits(rows: Rows, future: Future[object]) -> None:
+    """Returns once another thread has its answer, or waits for a lock."""
+    deadline = time.monotonic() + 20
+    while not future.done() and time.monotonic() < deadline:
+        if rows.one(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        ):
+            return
+    assert future.done(), "it neither ended nor waited"

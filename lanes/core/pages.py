@@ -18,6 +18,8 @@ PATIENCE: Final = timedelta(seconds=120)
 """A page's time, from when a tab takes it: opening, waiting, reading (DESIGN 4)."""
 LEASE: Final = timedelta(seconds=150)
 """The lease of a Poll through the browser: its page's time well inside it (DESIGN 4)."""
+LATE: Final = timedelta(seconds=10)
+"""How much longer the Lane that asked waits than a page has: the sidecar that had it notices first (and the lease stands for both)."""
 RENEW: Final = timedelta(seconds=30)
 """How often a Lane whose page still queues renews that lease (DESIGN 7)."""
 SETTLING: Final = timedelta(seconds=30)

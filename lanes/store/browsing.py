@@ -24,21 +24,22 @@ SIDECAR_BELL = "lanes_browser"
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The browser as a Lane finds it: why it cannot be asked now (None: it can), and how long that lasts where that is known."""
+    """The browser as a Lane finds it `at` an instant: why it cannot be asked (None: it can), and how long that lasts where that is
+    known."""
 
     trouble: str | None
     wait: timedelta | None
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page that was asked for, as it stands, `waited` after that.  `taken`: a tab has it.  `overdue`: its time is over.  `sent_at`: when
-    its request was written; None: not yet.  Sent, and no tab has it: the sidecar that sent it has ended.  `stopped`: why it may not
-    be sent, and how long that lasts."""
+    """A page that was asked for, as it stands, `waited` after that.  `taken`: a tab has it.  `sent_at`: when its request was written;
+    None: not yet.  Sent, and no tab has it: the sidecar that sent it has ended.  `stopped`: why it may not be sent, and how long that
+    lasts."""
 
     waited: timedelta
     taken: bool
-    overdue: bool
     sent_at: datetime | None
     stopped: Standing | None
     opened: Opened | None
@@ -85,10 +86,10 @@ class AskingStore:
                 settles_for=asked.settles_for,
                 media=asked.media,
             )
-        return Standing(row.trouble, row.wait)
+        return Standing(row.trouble, row.wait, row.at)
 
     def look(self, token: UUID) -> Page | None:
-        """How the page stands; None: its row is gone, and nothing was sent."""
+        """How the page stands; None: its row is gone."""
         with self._database.connection() as connection:
             row = _SQL.look_at_page(connection, token=token)
         if row is None:
@@ -100,9 +101,9 @@ class AskingStore:
                 if row.trouble is not None
                 else Shown(row.status, row.headers, row.final_url, bytes(row.html), row.held)
             )
-        stopped = None if row.stop_reason is None else Standing(row.stop_reason, row.stop_wait)
-        browser = Standing(row.trouble_now, row.wait)
-        return Page(row.waited, row.taken_at is not None, row.overdue, row.sent_at, stopped, opened, browser)
+        stopped = None if row.stop_reason is None else Standing(row.stop_reason, row.stop_wait, row.at)
+        browser = Standing(row.trouble_now, row.wait, row.at)
+        return Page(row.waited, row.taken_at is not None, row.sent_at, stopped, opened, browser)
 
     def renew(self, host_id: int, series_id: int | None, token: UUID, lease: timedelta) -> bool:
         """A Poll whose page still queues holds its host and its Series on; False: its lease is over."""
@@ -110,10 +111,11 @@ class AskingStore:
             held: bool = _SQL.renew_lease(connection, host_id=host_id, series_id=series_id, token=token, lease=lease)
             return held
 
-    def withdraw(self, token: UUID) -> None:
-        """The page is not wanted any more, or was read."""
+    def withdraw(self, token: UUID, host_id: int, asked_at: datetime) -> datetime | None:
+        """The page is not wanted any more, or was read.  When its request was written; None: it was not, and will not be."""
         with self._database.connection() as connection:
-            _SQL.withdraw_page(connection, token=token)
+            sent_at: datetime | None = _SQL.withdraw_page(connection, token=token, host_id=host_id, asked_at=asked_at)
+            return sent_at
 
     def lose(self) -> bool:
         """The browser is lost; whether that is news."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from lanes.store.browsing import ServingStore
 from lanes.store.polls import PollStore
 from lanes.store.pool import Database
 from tests.poll_record import PollRecord
@@ -23,6 +24,15 @@ def store(database: Database) -> PollStore:
     store = PollStore(database, "feeds", "here")
     store.enrol()
     return store
+
+
+@pytest.fixture
+def serving(database: Database) -> ServingStore:
+    """The sidecar's side: it lives, and Chrome is awake."""
+    serving = ServingStore(database)
+    serving.begin("Chrome/1")
+    serving.beat(awake=True, version="Chrome/1")
+    return serving
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 from uuid import uuid4
@@ -11,23 +10,13 @@ import psycopg
 import pytest
 
 from lanes.core.answer import Trouble
-from lanes.core.claim import Claim
 from lanes.core.pages import BEAT, LEASE, LOST, PATIENCE, PLACE, RENEW, SETTLING, NotShown, PageAsked, Shown
 from lanes.store.browsing import ServingStore
 from lanes.store.pool import Database
 from tests.fix_database import Clock
 from tests.one_host import GAP
-from tests.page_rows import PAGE, SECOND, a_page_lane, pass_by
+from tests.page_rows import PAGE, SECOND, a_page_lane, ends_or_waits, pass_by
 from tests.rows import HOUR, MINUTE, Rows, open_rows, take
-
-
-@pytest.fixture
-def serving(database: Database) -> ServingStore:
-    """The sidecar's side: it lives, and Chrome is awake."""
-    serving = ServingStore(database)
-    serving.begin("Chrome/1")
-    serving.beat(awake=True, version="Chrome/1")
-    return serving
 
 
 def pages(rows: Rows) -> int:
@@ -72,23 +61,9 @@ def test_the_lane_gets_what_the_tab_came_to_word_by_word(
     page = lane.asking.look(claim.token)
     assert page is not None
     assert page.opened == opened
-    lane.asking.withdraw(claim.token)
+    sent_at = page.sent_at
+    assert lane.asking.withdraw(claim.token, claim.host_id, claim.claimed_at) == sent_at
     assert lane.asking.look(claim.token) is None
-
-
-def test_a_request_that_was_written_later_than_noted_counts_from_then(
-    rows: Rows, database: Database, serving: ServingStore
-) -> None:
-    """CASES B15: the browser resolves and dials after the instant that was noted."""
-    lane = a_page_lane(database, rows)
-    claim = lane.asked()
-    serving.take()
-    serving.sending(claim.token)
-    noted = rows.one("SELECT sent_at FROM lanes.browser_pages")
-    serving.answer(claim.token, PAGE, 4 * SECOND)
-    page = lane.asking.look(claim.token)
-    assert page is not None
-    assert page.sent_at == noted + 4 * SECOND
 
 
 def test_a_page_that_a_tab_gives_up_costs_no_other(rows: Rows, database: Database, serving: ServingStore) -> None:
@@ -146,16 +121,13 @@ def test_its_time_runs_from_when_a_tab_takes_it(
     pass_by(clock, serving, timedelta(seconds=140))
     page = lane.asking.look(claim.token)
     assert page is not None
-    assert (page.taken, page.overdue, page.sent_at) == (False, False, None)
+    assert (page.taken, page.sent_at) == (False, None)
+    earliest = rows.now()
     serving.take()
-    pass_by(clock, serving, PATIENCE - SECOND)
     page = lane.asking.look(claim.token)
     assert page is not None
-    assert (page.taken, page.overdue) == (True, False)
-    pass_by(clock, serving, 2 * SECOND)
-    page = lane.asking.look(claim.token)
-    assert page is not None
-    assert page.overdue
+    assert page.taken
+    assert earliest + PATIENCE <= rows.one("SELECT deadline_at FROM lanes.browser_pages") <= rows.now() + PATIENCE
 
 
 def test_a_page_whose_polls_lease_is_over_is_not_taken(
@@ -169,208 +141,6 @@ def test_a_page_whose_polls_lease_is_over_is_not_taken(
     assert page is not None
     assert page.token == later.token
     assert serving.take() is None
-
-
-def test_a_page_whose_polls_lease_ends_in_the_tab_may_not_be_sent_any_more(
-    rows: Rows, database: Database, serving: ServingStore, clock: Clock
-) -> None:
-    lane = a_page_lane(database, rows)
-    claim = lane.asked()
-    serving.take()
-    pass_by(clock, serving, LEASE + SECOND)
-    before = paces(rows)
-    assert serving.sending(claim.token) is None
-    assert paces(rows) == before
-    assert rows("SELECT FROM lanes.browser_pages WHERE sent_at IS NOT NULL") == []
-
-
-def test_a_page_that_was_withdrawn_in_the_tab_may_not_be_sent(
-    rows: Rows, database: Database, serving: ServingStore
-) -> None:
-    lane = a_page_lane(database, rows)
-    claim = lane.asked()
-    serving.take()
-    lane.asking.withdraw(claim.token)
-    before = paces(rows)
-    assert serving.sending(claim.token) is None
-    assert paces(rows) == before
-    serving.answer(claim.token, PAGE)
-    assert pages(rows) == 0
-
-
-def paces(rows: Rows) -> list[object]:
-    """Where the paces of every Lane and host stand."""
-    return rows(
-        "SELECT h.id, h.next_at, h.sent_at, l.next_at AS gap_at FROM lanes.hosts h JOIN lanes.lanes l USING (site) ORDER BY h.id"
-    )
-
-
-def test_a_page_spends_its_hosts_and_its_lanes_pace_at_the_sent_instant(
-    rows: Rows, database: Database, serving: ServingStore, clock: Clock
-) -> None:
-    lane = a_page_lane(database, rows)
-    claim = lane.asked()
-    pass_by(clock, serving, timedelta(seconds=40))
-    serving.take()
-    earliest = rows.now()
-    assert serving.sending(claim.token) == timedelta(0)
-    latest = rows.now()
-    page = lane.asking.look(claim.token)
-    assert page is not None
-    assert page.sent_at is not None
-    assert earliest <= page.sent_at <= latest
-    host = rows.the_host(claim.host_id)
-    assert host.sent_at == page.sent_at
-    assert host.next_at == page.sent_at + SECOND
-    assert rows.one("SELECT next_at FROM lanes.lanes WHERE site = 'panels'") == page.sent_at + GAP
-
-
-@pytest.mark.parametrize(("crawl_delay", "owner_pace"), [(30, None), (None, 40)])
-def test_a_page_spends_every_lower_bound_of_its_host(
-    rows: Rows, database: Database, serving: ServingStore, crawl_delay: int | None, owner_pace: int | None
-) -> None:
-    lane = a_page_lane(database, rows)
-    rows(
-        "UPDATE lanes.hosts SET crawl_delay = %s * interval '1 s', owner_pace = %s * interval '1 s'",
-        crawl_delay,
-        owner_pace,
-    )
-    claim = lane.asked()
-    serving.take()
-    serving.sending(claim.token)
-    host = rows.the_host(claim.host_id)
-    assert host.next_at - host.sent_at == timedelta(seconds=crawl_delay or owner_pace or 0)
-
-
-def test_a_late_page_waits_for_its_place_in_the_gap_and_moves_it_on(
-    rows: Rows, database: Database, serving: ServingStore, clock: Clock
-) -> None:
-    """Its Site's other host was asked by another process while it queued."""
-    lane = a_page_lane(database, rows, hosts=2)
-    late = lane.asked()
-    pass_by(clock, serving, timedelta(seconds=30))
-    other = a_page_lane(database, rows, machine="there", hosts=0).in_hand()
-    assert other.host_id != late.host_id
-    pass_by(clock, serving, timedelta(seconds=3))
-    serving.take()
-    wait = serving.sending(late.token)
-    assert wait is not None
-    assert timedelta(seconds=5) < wait <= timedelta(seconds=7)
-    assert rows.the_host(late.host_id).sent_at == other.claimed_at + GAP
-    assert rows.one("SELECT next_at FROM lanes.lanes WHERE site = 'panels'") == other.claimed_at + 2 * GAP
-
-
-def test_a_page_that_would_wait_longer_than_a_gap_for_its_place_is_not_sent_and_spends_nothing(
-    rows: Rows, database: Database, serving: ServingStore, clock: Clock
-) -> None:
-    lane = a_page_lane(database, rows, hosts=2)
-    late = lane.asked()
-    pass_by(clock, serving, timedelta(seconds=30))
-    a_page_lane(database, rows, machine="there", hosts=0).in_hand()
-    rows("UPDATE lanes.lanes SET next_at = lanes.now() + %s + interval '2 s'", PLACE)
-    before = paces(rows)
-    serving.take()
-    assert serving.sending(late.token) is None
-    assert paces(rows) == before
-    page = lane.asking.look(late.token)
-    assert page is None or page.sent_at is None
-
-
-def test_a_host_that_was_told_to_wait_meanwhile_is_not_asked(
-    rows: Rows, database: Database, serving: ServingStore
-) -> None:
-    lane = a_page_lane(database, rows)
-    claim = lane.asked()
-    serving.take()
-    rows.set_host(claim.host_id, not_before=rows.now() + HOUR, not_before_reason="Retry-After")
-    assert serving.sending(claim.token) is None
-
-
-def unlucky(rows: Rows, claim: Claim, kind: str) -> None:
-    """What came in the way of a page that a tab has taken."""
-    match kind:
-        case "Gap":
-            rows("UPDATE lanes.lanes SET next_at = lanes.now() + interval '12 s'")
-        case "told to wait":
-            rows.set_host(claim.host_id, not_before=rows.now() + 10 * MINUTE, not_before_reason="429 too many requests")
-        case "blocked":
-            rows.set_host(claim.host_id, not_before="infinity", not_before_reason="blocked by the owner")
-        case _:
-            rows.set_host(claim.host_id, busy_until=rows.now())
-
-
-@pytest.mark.parametrize(
-    ("kind", "reason", "wait"),
-    [
-        ("Gap", "the Gap of its Site", timedelta(seconds=12)),
-        ("told to wait", "429 too many requests", 10 * MINUTE),
-        ("blocked", "blocked by the owner", HOUR),
-        ("lease", "its lease has ended", timedelta(0)),
-    ],
-)
-def test_whoever_asked_learns_why_a_page_may_not_be_sent_and_for_how_long(
-    rows: Rows, database: Database, serving: ServingStore, database_url: str, kind: str, reason: str, wait: timedelta
-) -> None:
-    """A block may be lifted sooner than it ends; its gate stays shut however often the Poll is put back."""
-    lane = a_page_lane(database, rows, hosts=2)
-    claim = lane.asked()
-    serving.take()
-    unlucky(rows, claim, kind)
-    with psycopg.connect(database_url, autocommit=True) as listener:
-        listener.execute("LISTEN lanes_page_panels")
-        assert serving.sending(claim.token) is None
-        assert list(listener.notifies(timeout=10, stop_after=1)), "whoever asked is woken"
-    page = lane.asking.look(claim.token)
-    assert page is not None
-    assert page.stopped is not None
-    assert (page.stopped.trouble, page.sent_at, page.opened) == (reason, None, None)
-    assert page.stopped.wait is not None
-    assert wait - SECOND < page.stopped.wait <= wait
-    ServingStore(database).leave(claim.token)
-    ServingStore(database).begin(None)
-    page = lane.asking.look(claim.token)
-    assert page is not None
-    assert page.stopped is not None, "no successor takes that away"
-
-
-def test_a_page_that_may_not_be_sent_is_in_nobodys_way(
-    rows: Rows, database: Database, serving: ServingStore, clock: Clock
-) -> None:
-    serving.lose()
-    pass_by(clock, serving, LOST + SECOND)
-    first, second = a_page_lane(database, rows, "panels").asked(), a_page_lane(database, rows, "strips").asked()
-    serving.take()
-    unlucky(rows, first, "told to wait")
-    assert serving.sending(first.token) is None
-    probe = serving.take()
-    assert probe is not None
-    assert probe.token == second.token
-
-
-def test_a_page_in_a_tab_keeps_its_host_and_its_series_for_its_time_whatever_became_of_its_lane(
-    rows: Rows, database: Database, serving: ServingStore, clock: Clock
-) -> None:
-    """Its Lane was killed with a second of its lease left: nobody else is asked there while the tab works (DESIGN 4.1)."""
-    lane = a_page_lane(database, rows, series=2)
-    claim = lane.asked()
-    pass_by(clock, serving, LEASE - SECOND)
-    serving.take()
-    assert serving.sending(claim.token) == timedelta(0)
-    ends = rows.one("SELECT deadline_at FROM lanes.browser_pages")
-    assert rows.the_host(claim.host_id).busy_until == ends
-    assert rows.the_series(claim.series_id).lease_until == ends
-    pass_by(clock, serving, PATIENCE - SECOND)
-    assert take(lane.store, HOUR) is None
-    pass_by(clock, serving, 2 * SECOND)
-    assert take(lane.store, HOUR) is not None
-
-
-def test_a_page_that_is_sent_shortens_no_lease(rows: Rows, database: Database, serving: ServingStore) -> None:
-    claim = a_page_lane(database, rows).asked()
-    serving.take()
-    before = rows.the_host(claim.host_id).busy_until, rows.the_series(claim.series_id).lease_until
-    serving.sending(claim.token)
-    assert (rows.the_host(claim.host_id).busy_until, rows.the_series(claim.series_id).lease_until) == before
 
 
 def test_renewing_holds_host_and_series_on_until_the_lease_has_ended(
@@ -480,17 +250,6 @@ def test_bells_ring_when_a_page_is_asked_for_and_when_it_is_answered(
         serving.sending(claim.token)
         serving.answer(claim.token, PAGE)
         assert {bell.channel for bell in listener.notifies(timeout=10, stop_after=1)} == {"lanes_page_panels"}
-
-
-def ends_or_waits(rows: Rows, future: Future[object]) -> None:
-    """Returns once another thread has its answer, or waits for a lock."""
-    deadline = time.monotonic() + 20
-    while not future.done() and time.monotonic() < deadline:
-        if rows.one(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-        ):
-            return
-    assert future.done(), "it neither ended nor waited"
 
 
 def test_two_tabs_at_one_instant_are_one_probe(

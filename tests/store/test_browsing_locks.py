@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from uuid import UUID
@@ -13,30 +12,10 @@ from lanes.core.pages import PATIENCE
 from lanes.store.browsing import ServingStore
 from lanes.store.pool import Database
 from tests.fix_database import Clock
-from tests.page_rows import PAGE, SECOND, a_page_lane, pass_by
+from tests.page_rows import PAGE, SECOND, a_page_lane, ends_or_waits, pass_by
 from tests.rows import HOUR, MINUTE, Rows, open_rows
 
 FIRST, SECOND_PAGE = UUID(int=1), UUID(int=2)
-
-
-@pytest.fixture
-def serving(database: Database) -> ServingStore:
-    """The sidecar's side: it lives, and Chrome is awake."""
-    serving = ServingStore(database)
-    serving.begin("Chrome/1")
-    serving.beat(awake=True, version="Chrome/1")
-    return serving
-
-
-def done_or_waiting(watch: Rows, future: Future[object]) -> None:
-    """Returns once another thread has its answer, or waits for a lock."""
-    deadline = time.monotonic() + 20
-    while not future.done() and time.monotonic() < deadline:
-        if watch.one(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-        ):
-            return
-    assert future.done(), "it neither ended nor waited"
 
 
 def test_an_answer_and_whoever_has_the_browser_are_no_deadlock(
@@ -51,7 +30,7 @@ def test_an_answer_and_whoever_has_the_browser_are_no_deadlock(
         with rows.connection.transaction():
             rows("SELECT FROM lanes.browser FOR NO KEY UPDATE")
             answered: Future[object] = pool.submit(serving.answer, claim.token, PAGE)
-            done_or_waiting(watch, answered)
+            ends_or_waits(watch, answered)
             rows("SET LOCAL lock_timeout = '3s'")
             rows("SELECT FROM lanes.browser_pages FOR NO KEY UPDATE")
         answered.result(20)
@@ -70,8 +49,8 @@ def two_pages(rows: Rows) -> None:
         )  # fmt: skip
 
 
-def begin(database: Database) -> object:
-    return ServingStore(database).begin(None)
+def begin(database: Database) -> None:
+    ServingStore(database).begin(None)
 
 
 def sweep(database: Database) -> object:
@@ -101,7 +80,7 @@ def test_pages_are_locked_in_the_order_of_their_tokens_by_whoever_takes_several(
         with rows.connection.transaction():
             rows("SELECT FROM lanes.browser_pages WHERE token = %s FOR UPDATE", FIRST)
             done: Future[object] = pool.submit(deed, database)
-            done_or_waiting(watch, done)
+            ends_or_waits(watch, done)
             rows("SELECT FROM lanes.browser_pages WHERE token = %s FOR UPDATE NOWAIT", SECOND_PAGE)
         done.result(20)
 
@@ -115,7 +94,7 @@ def test_a_lane_that_names_its_slower_hosts_locks_them_by_id(rows: Rows, databas
         with rows.connection.transaction():
             rows("SELECT FROM lanes.hosts WHERE id = %s FOR NO KEY UPDATE", by_id[0])
             enrolled: Future[object] = pool.submit(store.enrol, paces=paces)
-            done_or_waiting(watch, enrolled)
+            ends_or_waits(watch, enrolled)
             rows("SELECT FROM lanes.hosts WHERE id = %s FOR NO KEY UPDATE NOWAIT", by_id[1])
         enrolled.result(20)
     assert {row.name: row.pace for row in rows("SELECT name::text, pace::interval FROM lanes.hosts")} == paces

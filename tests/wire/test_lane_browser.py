@@ -8,12 +8,10 @@ from datetime import timedelta
 import pytest
 
 from lanes.core.answer import Trouble
-from lanes.core.pages import LEASE, NotShown, Opened, PageAsked, Shown
+from lanes.core.pages import NotShown, Opened, PageAsked, Shown
 from lanes.sites import Rendering
-from lanes.store.browsing import AskingStore
-from lanes.store.polls import Claimed, PollStore
 from tests.fix_browser import FEED, MakePageLane, Sidecar, page_site, pages_of, shown
-from tests.fix_lane import LaneAtWork, MakeLane, Owner, Row
+from tests.fix_lane import LaneAtWork, MakeLane, Row
 from tests.smallnet import Smallnet
 from tests.wire.comics import Seen, comics, open_at, titles_of
 from tests.wire.documents import chapters, rss
@@ -344,63 +342,3 @@ def test_a_crawl_delay_spaces_pages(net: Smallnet, sidecar: Sidecar, make_lane: 
         next_page(lane, sidecar)
     assert len(sidecar.sends) >= 2
     assert min(sidecar.spacings("panels")) >= 60 - SLACK
-
-
-def test_a_page_whose_host_was_told_to_wait_meanwhile_is_put_back_until_then_with_that_reason(
-    sidecar: Sidecar, make_page_lane: MakePageLane
-) -> None:
-    lane, (key,) = make_page_lane("panels", 1)
-    with ThreadPoolExecutor(1) as pool:
-        passed = pool.submit(lane.run_once)
-        lane.wait_for("SELECT FROM lanes.browser_pages")
-        asked = sidecar.take()
-        assert asked is not None
-        lane.tell(
-            "UPDATE lanes.hosts SET not_before = lanes.now() + '10 min', not_before_reason = '429 too many requests'"
-        )
-        assert not sidecar.send(asked)
-        assert passed.result(30) == 1
-    row = lane.series(key)
-    assert (lane.outcomes(key), row.retry_reason, row.abandoned) == (["put back"], "429 too many requests", 0)
-    assert 9 * MINUTE < row.retry_at - lane.now() <= 10 * MINUTE
-    assert lane.all("SELECT FROM lanes.browser_pages") == []
-
-
-@pytest.mark.parametrize("state", ["queued", "taken", "sent"])
-def test_a_lane_that_is_told_to_end_puts_the_page_in_hand_back(
-    sidecar: Sidecar, make_page_lane: MakePageLane, owner: Owner, state: str
-) -> None:
-    lane, (key,) = make_page_lane("panels", 1)
-    stamp = lane.series(key).latest_checked_at
-    with lane.running():
-        lane.wait_for("SELECT FROM lanes.browser_pages")
-        asked = None if state == "queued" else sidecar.take()
-        if state == "sent":
-            assert asked is not None
-            assert sidecar.send(asked)
-        lane.lane.stop()
-        lane.http.interrupt()
-    row = owner.series(key)
-    assert (row.lease_token, row.failures, row.retry_reason) == (None, 0, "stopping")
-    assert (row.latest_checked_at == stamp) is (state != "sent")
-    assert [record.outcome for record in owner.polls(key)] == ["put back"]
-    assert (owner.polls(key)[0].sent_at is not None) is (state == "sent")
-    assert owner.one("SELECT count(*) AS n FROM lanes.browser_pages").n == 0
-    assert owner.one("SELECT browser_lost_until AS it FROM lanes.browser").it is None
-
-
-def test_a_lane_that_was_killed_leaves_a_page_that_keeps_nobody(sidecar: Sidecar, make_page_lane: MakePageLane) -> None:
-    """CASES H1: its lease runs out, the Series is due then, and the page that nobody came back for is in nobody's way."""
-    lane, (key,) = make_page_lane("panels", 1)
-    dead = PollStore(lane.database, "panels", "machine-2", many_hosts=False, browser=True)
-    turn = dead.claim(LEASE, lane.site.rest, None)
-    assert isinstance(turn, Claimed)
-    asked = PageAsked(turn.claim.token, "panels", turn.claim.url, lane.site.hosts, "main")
-    AskingStore(lane.database, "panels").ask(asked, turn.claim.host_id)
-    with sidecar.serving():
-        assert lane.run_once() == 0
-        lane.wait_for("SELECT FROM lanes.browser_pages WHERE answered_at IS NOT NULL")
-        sidecar.pass_by(LEASE)
-        assert lane.run_once() == 1
-    assert lane.outcomes(key)[-1] == "new"
-    assert len(sidecar.sends) == 2

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from lanes.core.pages import LOST, PATIENCE
+from lanes.core.pages import LATE, LOST, PATIENCE
 from lanes.store.asking import AskStore, LaneState
 from tests.fix_browser import Fate, MakePageLane, Sidecar, page_site, pages_of, shown
 from tests.fix_database import Clock
@@ -18,6 +15,7 @@ from tests.fix_lane import LaneAtWork, MakeLane
 from tests.smallnet import Smallnet
 from tests.wire.comics import comics, open_at, titles_of
 from tests.wire.days import told
+from tests.wire.tabs import asked_for, passing, seen_in_tab
 
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 
@@ -50,21 +48,6 @@ def why(lane: LaneAtWork, key: str) -> tuple[str, Any]:
 
 def lost_until(lane: LaneAtWork) -> Any:
     return lane.one("SELECT browser_lost_until AS it FROM lanes.browser").it
-
-
-@contextmanager
-def passing(*lanes: LaneAtWork) -> Iterator[list[Any]]:
-    """A Pass of each of these Lanes, at once, in threads; each has one Poll at most, and ends."""
-    with ThreadPoolExecutor(len(lanes)) as pool:
-        passes = [pool.submit(lane.run_once) for lane in lanes]
-        yield passes
-        for each in passes:
-            each.result(60)
-
-
-def asked_for(lane: LaneAtWork, count: int) -> None:
-    """Waits until so many pages are asked for."""
-    lane.wait_for("SELECT FROM lanes.browser_pages HAVING count(*) = %s", count)
 
 
 @pytest.mark.parametrize("fate", [Fate.LOST_UNSENT, Fate.LOST, Fate.GONE_UNSENT, Fate.GONE])
@@ -195,11 +178,12 @@ def test_a_tab_that_stays_silent_past_its_time_is_a_loss_that_its_lane_writes_on
     with passing(panels):
         asked_for(panels, 1)
         assert sidecar.serve_one()
+        seen_in_tab(panels)
         with passing(strips):  # queues behind it
             asked_for(panels, 2)
-            sidecar.pass_by(PATIENCE - 5 * SECOND)
+            sidecar.pass_by(PATIENCE)
             assert lost_until(panels) is None
-            sidecar.pass_by(6 * SECOND)
+            sidecar.pass_by(LATE + SECOND)
             panels.wait_for("SELECT FROM lanes.browser WHERE browser_lost_until IS NOT NULL")
             until = lost_until(panels)
     assert lost_until(panels) == until
@@ -253,10 +237,7 @@ def test_a_lease_outlives_the_time_of_a_page_that_is_taken_just_before_its_renew
         asked = sidecar.take()
         assert asked is not None
         assert sidecar.send(asked)
-        lane.wait_for(
-            "SELECT FROM lanes.browser_pages p JOIN lanes.series s ON s.lease_token = p.token "
-            "JOIN lanes.hosts h ON h.id = s.host_id WHERE least(s.lease_until, h.busy_until) > p.deadline_at + interval '20 s'",
-        )
+        seen_in_tab(lane)
         sidecar.store.answer(asked.token, shown(asked))
     assert lane.outcomes(key) == ["new"]
 

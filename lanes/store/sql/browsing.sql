@@ -2,12 +2,12 @@
 
 -- name: ask_page(token, site, host_id, url, hosts, landmark, settles_for, media)^
 -- Asks for a page; why not, where nothing can be asked now, and how long that lasts.
-SELECT a.reason AS trouble, a.until - lanes.now() AS wait
+SELECT a.reason AS trouble, a.until - lanes.now() AS wait, lanes.now() AS at
 FROM lanes.ask_page(:token, :site, :host_id, :url, :hosts, :landmark, :settles_for, :media) a;
 
 -- name: look_at_page(token)^
 -- How a page stands, and the browser with it.
-SELECT p.*, lanes.now() - p.asked_at AS waited, coalesce(p.deadline_at < lanes.now(), false) AS overdue,
+SELECT p.*, lanes.now() AS at, lanes.now() - p.asked_at AS waited,
        p.stop_until - lanes.now() AS stop_wait, b.reason AS trouble_now, b.until - lanes.now() AS wait
 FROM lanes.browser_pages p CROSS JOIN lanes.browser_trouble(lanes.now()) b
 WHERE p.token = :token;
@@ -16,9 +16,16 @@ WHERE p.token = :token;
 -- Holds host and Series on; whether they were still held.
 SELECT lanes.renew_lease(:host_id, :series_id, :token, :lease);
 
--- name: withdraw_page(token)!
--- Nobody waits for it any more.
-DELETE FROM lanes.browser_pages WHERE token = :token;
+-- name: withdraw_page(token, host_id, asked_at)$
+-- Nobody waits for it any more; when it was sent.  Where its row went with a sidecar or with Postgres, its host says that: nobody else
+-- moves that while the Poll has it in hand.
+WITH gone AS (
+    DELETE FROM lanes.browser_pages WHERE token = :token RETURNING sent_at
+)
+SELECT sent_at FROM gone
+UNION ALL
+SELECT sent_at FROM lanes.hosts
+WHERE id = :host_id AND busy_token = :token AND sent_at > :asked_at AND NOT EXISTS (SELECT FROM gone);
 
 -- name: clear_pages()!
 -- What was asked of a sidecar that is gone.  What it sent stays for its reader, who must learn that, and what it answered or may not send;
