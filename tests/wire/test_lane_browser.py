@@ -15,6 +15,7 @@ from tests.fix_lane import LaneAtWork, MakeLane, Row
 from tests.smallnet import Smallnet
 from tests.wire.comics import Seen, comics, open_at, titles_of
 from tests.wire.documents import chapters, rss
+from tests.wire.tabs import looked_at
 
 SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
 SLACK = 0.05
@@ -286,6 +287,26 @@ def test_the_gap_counts_from_when_a_page_was_sent_and_not_from_its_claim(
     assert next_page(lane, sidecar) == 1
     assert min(sidecar.spacings("panels")) >= 10 - SLACK
     assert lane.outcomes(second) == ["new"]
+
+
+def test_the_gap_counts_from_when_the_browser_had_dialled_however_long_that_took(
+    sidecar: Sidecar, make_page_lane: MakePageLane
+) -> None:
+    """CASES B15: the name took 4 s, so the request was written that much later than noted."""
+    lane, (key,) = make_page_lane("panels", 1)
+    with ThreadPoolExecutor(1) as pool:
+        passed = pool.submit(lane.run_once)
+        lane.wait_for("SELECT FROM lanes.browser_pages")
+        asked = sidecar.take()
+        assert asked is not None
+        assert sidecar.send(asked)
+        looked_at(lane)  # it has seen the earlier instant
+        noted = lane.one("SELECT sent_at FROM lanes.browser_pages").sent_at
+        sidecar.store.answer(asked.token, shown(asked), 4 * SECOND)
+        assert passed.result(30) == 1
+    sent_at = noted + 4 * SECOND
+    assert lane.polls(key)[0].sent_at == lane.host("panels.test").sent_at == sent_at
+    assert lane.one("SELECT next_at FROM lanes.lanes WHERE site = 'panels'").next_at == sent_at + 10 * SECOND
 
 
 def test_two_processes_of_a_site_share_its_gap(sidecar: Sidecar, make_lane: MakeLane) -> None:
