@@ -212,7 +212,7 @@ def _tell_document(document: Document, most: int) -> None:
     count = counted(len(listed) - locked, "Chapter") + (f" and {locked:,} locked" if locked else "")
     print(f"{clean(document.title or 'No title')} ({state}): {count}")
     if document.latest is not None:
-        print(f"Its newest number is {clean(document.latest)}.")
+        print(f"Its list of Chapters is not there; its newest number is {clean(document.latest)}.")
     print_table(
         ("NUMBER", "PUBLISHED", *(("LOCKED",) if locked else ()), "CHAPTER", "IDENTITY"),
         (
