@@ -120,6 +120,17 @@ def test_where_no_lane_ever_ran_the_gap_of_the_registry_is_obeyed_and_spent(
     assert isinstance(meaning(one.attempt(host.url("/0"), NO_PATIENCE)), Read)
 
 
+def test_where_another_site_has_series_nothing_is_tried_for_the_wrong_gap_would_be_spent(
+    net: Smallnet, lane: LaneAtWork, trier: MakeTrier
+) -> None:
+    host = net.host("127.1.0.5")
+    lane.follow(host.url("/feed"))
+    shut = trier(comics(host.key, gap=10)).attempt(host.url("/comic"), timedelta(seconds=1))
+    assert isinstance(shut, Shut)
+    assert "belongs to the Site feeds" in shut.reason
+    assert not net.record.finished
+
+
 def test_what_was_tried_spends_the_gap_of_the_lane_that_polls_next(
     net: Smallnet, make_lane: MakeLane, trier: MakeTrier
 ) -> None:

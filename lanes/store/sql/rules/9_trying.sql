@@ -3,7 +3,7 @@
 
 -- Enters a host that the owner tries, as a claim would: every gate of its Lane and of the host holds, and the same is spent.  stop null:
 -- the rest is a Poll's.  p_gap is the registry's, for a Site whose Lane has not run yet; p_dial the address that was waited for, if any.
--- The host may be another Site's, which has Series there: then both Lanes' gates hold, and both Gaps are spent.
+-- A host at which another Site has Series is not entered: what is sent there moves that Site's Gap and not this one's.
 CREATE FUNCTION lanes.visit(
     p_site text, p_gap interval, p_host bigint, p_dial inet, p_lease interval, p_address_pace interval
 ) RETURNS TABLE (
@@ -13,7 +13,6 @@ CREATE FUNCTION lanes.visit(
 #variable_conflict use_column
 DECLARE
     t        CONSTANT timestamptz := lanes.now();
-    v_sites  CONSTANT text[] := array(SELECT p_site UNION SELECT site FROM lanes.hosts WHERE id = p_host);
     v_stop   lanes.stop;
     v_bucket inet;
     v_next   timestamptz;
@@ -26,24 +25,24 @@ BEGIN
         stop := 'the clock went back, which the next claim of a Lane mends'; RETURN NEXT; RETURN;
     END IF;
     PERFORM FROM lanes.lanes x
-    WHERE x.site = ANY (v_sites) AND (lanes.gap_of(x) IS NOT NULL OR (x.site = p_site AND p_gap IS NOT NULL))
-    ORDER BY x.site FOR NO KEY UPDATE;
+    WHERE x.site = p_site AND (lanes.gap_of(x) IS NOT NULL OR p_gap IS NOT NULL) FOR NO KEY UPDATE;
     UPDATE lanes.lanes x SET gap = p_gap WHERE x.site = p_site AND x.gap IS NULL AND p_gap IS NOT NULL;
+    SELECT * INTO l FROM lanes.lanes WHERE site = p_site;
     SELECT * INTO h FROM lanes.hosts WHERE id = p_host FOR NO KEY UPDATE;
+    IF h.site <> p_site THEN
+        stop := 'its host belongs to the Site ' || h.site || ': try it there, or remove what that Site follows there';
+        RETURN NEXT; RETURN;
+    END IF;
     v_bucket := lanes.bucket(coalesce(p_dial, h.address));
     IF v_bucket IS NOT NULL THEN v_next := lanes.make_address(v_bucket, t); END IF;
-    FOR l IN SELECT * FROM lanes.lanes WHERE site = ANY (v_sites) ORDER BY site LOOP
-        IF v_stop.reason IS NULL THEN
-            v_stop := lanes.gate(
-                NULL::lanes.series, h, v_next, l, CASE WHEN l.browser THEN lanes.browser_trouble(t) END, NOT l.switched_off, t);
-        END IF;
-        lane_gap := greatest(lane_gap, lanes.gap_of(l));
-    END LOOP;
+    v_stop := lanes.gate(
+        NULL::lanes.series, h, v_next, l, CASE WHEN l.browser THEN lanes.browser_trouble(t) END, NOT l.switched_off, t);
+    lane_gap := lanes.gap_of(l);
     IF v_stop.reason IS NOT NULL THEN
         stop := v_stop.reason; stop_until := nullif(v_stop.until, 'infinity'); RETURN NEXT; RETURN;
     END IF;
 
-    UPDATE lanes.lanes x SET next_at = t + lanes.gap_of(x) WHERE x.site = ANY (v_sites) AND lanes.gap_of(x) IS NOT NULL;
+    UPDATE lanes.lanes x SET next_at = t + lane_gap WHERE x.site = p_site AND lane_gap IS NOT NULL;
     UPDATE lanes.hosts x SET next_at = t + lanes.pace_of(h), sent_at = t, busy_until = t + p_lease, busy_token = v_token,
         ready_at = greatest(x.ready_at, t + p_lease)
     WHERE x.id = h.id;
