@@ -23,7 +23,9 @@ MOST_OPEN = 20  # open incidents in words; --json has all
 def status(asked: Namespace) -> int:
     """A row for each Lane, what is wrong, and the totals."""
     with open_store() as store:
-        lanes = [store.asking.lane(site.name) for site in sites()]
+        there = [site.name for site in sites()]
+        left_out = sorted(site for site, each in store.asking.followed().items() if each.series and site not in there)
+        lanes = [store.asking.lane(site) for site in (*there, *left_out)]
         down, troubles = store.asking.lines_down(), store.asking.incidents(None, only_open=True)
         totals = store.asking.totals()
         browser = browsing.browser(store.database)
@@ -69,7 +71,8 @@ def how_to_start(site: str) -> str:
 
 
 def _eligible_by_browser(lanes: Sequence[LaneState]) -> int:
-    return sum(lane.gauges.eligible for lane in lanes if by_name(lane.site).browser)
+    need_one = {site.name for site in sites() if site.browser}
+    return sum(lane.gauges.eligible for lane in lanes if lane.site in need_one)
 
 
 def browser_told(browser: BrowserState, eligible: int, now: datetime) -> Iterator[str]:
@@ -127,6 +130,8 @@ def _gap(lane: LaneState) -> str:
 
 def state_of(lane: LaneState, now: datetime, *, polling: bool, browser: BrowserState | None = None) -> str:
     """How a Lane is, in words."""
+    if lane.site not in {site.name for site in sites()}:
+        return "not in the registry: `lanes sites` tells why"
     if not polling:
         return "polling is switched off in this environment"
     if lane.switched_off and not lane_is_silent(lane, now):

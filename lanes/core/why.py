@@ -48,7 +48,8 @@ class Standing:
 
     `us_since`: the line of every machine that polls is down.  `gap_bound`, `interval_bound`: which lower bound decides the Gap of its
     Site, the interval of its host (None: its own pace).  `sighted`: a Sighting is what puts its next check off.  `spared`: the kind of
-    failure in which its Site fails, where that spares it.  `waits`: it has a wait of its own.
+    failure in which its Site fails, where that spares it.  `waits`: it has a wait of its own.  `has_site` False: its Site is in the
+    registry no more, so no Lane takes it.
     """
 
     now: datetime
@@ -80,6 +81,7 @@ class Standing:
     moving_to: str | None = None
     moving_since: datetime | None = None
     old_url: str | None = None
+    has_site: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +104,13 @@ class Note:
 
 
 def why(series: Standing) -> Why:
-    """The first reason that speaks: never polled; the kill switch; its Lane paused; our line; any other gate without an end; in hand;
+    """The first reason that speaks: never polled; no Site; the kill switch; its Lane paused; our line; any other gate without an end; in hand;
     a gate, in the order of lanes.gate, where it is due or the gate outlasts its rest; not due yet; nothing."""
     never = _never(series)
     if never is not None:
         return Why(never, None)
+    if not series.has_site:
+        return Why("its Site is not in the registry: `lanes sites` tells what is left out, and why", None, held=True)
     gate, due = series.gate, series.due is not None
     held = gate is not None and gate.reason not in TURNS and (due or series.waits)
     if gate is not None and gate.reason in _BY_HAND:

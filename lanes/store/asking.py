@@ -251,7 +251,7 @@ class AskStore:
 
     def lane(self, site: str) -> LaneState:
         """How a Lane stands."""
-        gauges = PollStore(self._database, site, "").gauges(self._rests[site])
+        gauges = PollStore(self._database, site, "").gauges(self._rests.get(site))
         with self._database.connection() as connection:
             hosts = Hosts(*_SQL.hosts(connection, site=site, blocked=BLOCKED, refuses=REFUSES))
             row = _SQL.lane(connection, site=site)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import psycopg
 import pytest
+
+from lanes.sites import FEEDS
+from tests.fix_lane import Owner
 
 Lanes = Callable[..., tuple[int, str, str]]
 
@@ -169,3 +173,14 @@ def test_a_browser_site_without_a_browser_is_told_by_status_and_why(lanes: Lanes
     assert state["browser"]["trouble"] == "the browser is lost"
     assert {lane["site"]: lane["state"] for lane in state["lanes"]}["kagane"] == "waits for the browser"
     assert lanes("why", key)[1].startswith(f"{key}: the browser is lost, in 15 min (")
+
+
+def test_series_whose_site_is_in_the_registry_no_more_say_so_everywhere(lanes: Lanes, owner: Owner) -> None:
+    key = owner.follow("http://inn.test/feed", site=replace(FEEDS, name="inn", many_hosts=False))
+    assert "inn" in lanes("status")[1]
+    assert "not in the registry" in lanes("status")[1]
+    for command in (("why", key), ("check", key), ("list", "--held")):
+        code, out, err = lanes(*command)
+        assert "its Site is not in the registry" in out + err, command
+        assert code in (0, 1)
+    assert json.loads(lanes("status", "--json")[1])["lanes"][-1]["site"] == "inn"

@@ -20,7 +20,7 @@ SELECT s.id, s.key, s.site, s.title, s.url, s.home, h.name AS host, t.now, s.tie
        -- The bound that lanes.pace_of has to obey; its own pace is none.
        CASE lanes.pace_of(h) WHEN h.owner_pace THEN 'the owner''s word' WHEN h.crawl_delay THEN 'its crawl delay' END AS interval_bound,
        i.kind AS spared, s.refused_since, s.distrusted_at, s.distrusted_reason, s.moving_to, s.moving_since,
-       nullif(s.old_url, s.url) AS old_url,
+       nullif(s.old_url, s.url) AS old_url, r.site IS NOT NULL AS has_site,
        nullif(s.latest_checked_at, '-infinity') AS checked_at, lanes.rest_of(s, r.rest) AS rest,
        lanes.due(s, r.rest, t.now) AS due, nullif(d.at, '-infinity') AS due_at,
        s.sighted_at IS NOT NULL AND lanes.later(s.sighted_at, lanes.rest_of(s, r.rest)) = d.at AS sighted,
