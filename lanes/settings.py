@@ -271,7 +271,8 @@ class Settings:
             raise SettingsError(
                 [
                     "LANES_CONTACT is not set, and nothing is polled without it: give the e-mail or web address at which a "
-                    "site's owner can reach you, e.g. LANES_CONTACT=you@example.org"
+                    "site's owner can reach you, e.g. LANES_CONTACT=you@example.org. Where `make run` keeps yours in var/lanes.env: "
+                    "set -a; . var/lanes.env; set +a"
                 ]
             )
         return self.contact
