@@ -16,9 +16,10 @@ import psycopg
 
 from bench.server import ServerCpu, database, server
 from bench.world import follow_all
+from lanes.core.claim import LEASE
 from lanes.fetch.guard import Guard
 from lanes.fetch.http import Http
-from lanes.lane import LEASE, Lane
+from lanes.lane import Lane
 from lanes.metrics import LaneMetrics
 from lanes.poll import Poller
 from lanes.sites import by_name

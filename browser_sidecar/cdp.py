@@ -25,6 +25,8 @@ CONNECT: Final = 10.0
 """s for the socket and its handshake."""
 LARGEST: Final = 64 * 2**20
 """Bytes of one frame: twice what the largest page takes that is read, so that no page can fill our memory through its events."""
+PIECE: Final = 64 * 1024
+"""Bytes of one read."""
 
 Heard = Callable[[str, Mapping[str, Any]], None]
 
@@ -65,6 +67,20 @@ class _Pending:
     reply: queue.SimpleQueue[Mapping[str, Any] | str]
 
 
+class _Buffered:
+    """What comes in on the socket, read in large pieces: a frame alone costs the library three reads."""
+
+    def __init__(self, receive: Callable[[int], bytes]) -> None:
+        self._receive, self._piece, self._at = receive, b"", 0
+
+    def __call__(self, size: int) -> bytes:
+        if self._at == len(self._piece):
+            self._piece, self._at = self._receive(PIECE), 0
+        taken = self._piece[self._at : self._at + size]
+        self._at += len(taken)
+        return taken
+
+
 class _CappedFrames(websocket.frame_buffer):
     def recv_length(self) -> None:
         super().recv_length()
@@ -83,7 +99,8 @@ class Cdp:
         """Connects.  Raises: Gone."""
         self._silence = silence
         self._socket = websocket.WebSocket(enable_multithread=True, skip_utf8_validation=True)
-        self._socket.frame_buffer = _CappedFrames(self._socket._recv, skip_utf8_validation=True)  # noqa: SLF001 - the library's own way to make one
+        buffered = _Buffered(self._socket._recv)  # noqa: SLF001 - the library's own way to read
+        self._socket.frame_buffer = _CappedFrames(buffered, skip_utf8_validation=True)
         self._pending: dict[int, _Pending] = {}
         self._heard: dict[str | None, Heard] = {}
         self._lock = threading.Lock()

@@ -17,8 +17,8 @@ from typing import Any, Final
 from browser_sidecar.cdp import Cdp, CdpError, Declined, Gone, Late
 from browser_sidecar.failures import not_shown
 from browser_sidecar.proxy import Gate
-from browser_sidecar.seen import CRASHED, MOST, NOWHERE, Document, Seen
-from browser_sidecar.unwanted import MEDIA, blocked_urls
+from browser_sidecar.seen import CRASHED, MOST, NO_BUFFERS, NOWHERE, Document, Seen
+from browser_sidecar.unwanted import MEDIA, patterns
 from lanes.core.answer import Trouble
 from lanes.core.challenge import LOOKED_AT, by_header, sign_of
 from lanes.core.pages import PATIENCE, SETTLING, NotShown, Opened, PageAsked, Shown
@@ -164,12 +164,11 @@ class _Tab:
         cdp.listen(self._session, self._seen.hear)
         kinds = () if gate is None else ("Document", *(() if asked.media else MEDIA))
         # Where no gate judges, every request that can be is looked at before it is made.
-        held = [{"urlPattern": "*", "resourceType": kind} for kind in kinds] or [{"urlPattern": "*"}]
+        held = [{"urlPattern": "*", "resourceType": kind} for kind in kinds]
+        held += [{"urlPattern": pattern} for pattern in (patterns() if kinds else ["*"])]
         self._call("Inspector.enable")
         self._call("Page.enable")
-        self._call("Network.enable", {"maxTotalBufferSize": 0, "maxResourceBufferSize": 0, "maxPostDataSize": 0})
-        self._call("Network.setBlockedURLs", {"urls": blocked_urls()})
-        self._call("Network.setBypassServiceWorker", {"bypass": True})
+        self._call("Network.enable", NO_BUFFERS)
         self._call("Emulation.setUserAgentOverride", {"userAgent": agent})
         self._call("Fetch.enable", {"handleAuthRequests": True, "patterns": held})
 
@@ -198,30 +197,35 @@ class _Tab:
 
     def _settled(self, until: float) -> Opened | Lost:
         """Looks at the page until it is what it will be."""
-        first_held: float | None = None
         while True:
-            seen, now = self._seen, time.monotonic()
             if (stopped := self._stopped()) is not None:
                 return stopped
-            document, look = seen.current, self._look()
-            if document is not None and document is seen.current:
-                over = now >= min(until, document.at + self._times.settling)
-                landmark = look is not None and look.landmark
-                held, clears = (
-                    (None, False) if landmark and not by_header(document.headers) else self._held(document, look)
-                )
-                if held is not None:
-                    first_held = now if first_held is None else first_held
-                    if not clears or now >= min(until, first_held + self._times.settling):
-                        return self._read(document, held)
-                elif document.ended and look is not None and (over or self._is_there(document, look, now)):
-                    return self._read(document)
-                elif over:
-                    why = "its scripts never came to rest" if document.ended else "the document did not end in time"
-                    return NotShown(Trouble.TIMEOUT, why)
+            document, look, now = self._seen.current, self._look(), time.monotonic()
+            if document is not None and document is self._seen.current:
+                if (came := self._judged_now(document, look, now, until)) is not None:
+                    return came
             elif now >= until:
                 return NotShown(Trouble.TIMEOUT, "one document after the other")
-            seen.wait(self._times.look)
+            self._seen.wait(self._times.look)
+
+    def _judged_now(self, document: Document, look: _Look | None, now: float, until: float) -> Opened | None:
+        """What the document that is shown comes to; None: it is still waited for."""
+        has_landmark = look is not None and look.landmark
+        held, clears = (None, False) if has_landmark and not by_header(document.headers) else self._held(document, look)
+        if held is not None:
+            self._held_since = now if self._held_since is None else self._held_since
+            waits = clears and now < min(until, self._held_since + self._times.settling)
+            return None if waits else self._read(document, held)
+        over = now >= min(until, document.at + self._times.settling)
+        ended = document.ended or (not document.told and look is not None and look.ready == "complete")
+        if ended:
+            self._seen.rest()
+        if ended and look is not None and (over or self._is_there(document, look, now)):
+            return self._read(document)
+        if over:
+            why = "its scripts never came to rest" if ended else "the document did not end in time"
+            return NotShown(Trouble.TIMEOUT, why)
+        return None
 
     def _is_there(self, document: Document, look: _Look, now: float) -> bool:
         """Whether the page is what was waited for, or nothing that is worth a wait."""
@@ -337,15 +341,20 @@ class _Tab:
         within = self._times.busy if timeout is None else timeout
         try:
             if self._world is None or self._world[0] != document.loader:
-                made = self._call(
-                    "Page.createIsolatedWorld", {"frameId": self._frame, "worldName": "lanes"}, timeout=within
-                )
-                self._world = (document.loader, made["executionContextId"])
+                self._world = self._made_world(within)
+            if self._world[0] != document.loader:  # the page has gone on, and we have yet to be told
+                return None
             asked = {"expression": script, "contextId": self._world[1], "returnByValue": True}
             return self._call("Runtime.evaluate", asked, timeout=within)["result"].get("value")
         except (Late, Declined):
             self._world = None
             return None
+
+    def _made_world(self, within: float) -> tuple[str, int]:
+        """A world in the document that is shown, and which one that is: where it answers later, no other had come in between."""
+        made = self._call("Page.createIsolatedWorld", {"frameId": self._frame, "worldName": "lanes"}, timeout=within)
+        tree = self._call("Page.getFrameTree", timeout=within)
+        return tree["frameTree"]["frame"]["loaderId"], made["executionContextId"]
 
     def _call(
         self, method: str, params: Mapping[str, Any] | None = None, *, at: str | None = "", timeout: float | None = None

@@ -35,8 +35,8 @@ PAGE_BYTES: Final = 64 * 2**20
 HEAD: Final = 256 * 1024
 """Bytes of one head: Chrome's own cap."""
 PIECE: Final = 64 * 1024
-IDLE: Final = 120.0
-"""s without a byte in either direction: the longest that a page lives."""
+PATIENCE: Final = 120.0
+"""s for a head, and for Chrome to take what was written: the longest that a page lives."""
 RESOLVERS: Final = 16
 """Names asked for at a time, each in a thread of its own."""
 
@@ -204,11 +204,17 @@ class Proxy:
         server = self._servers.pop(gate, None)
         if server is None:
             return
-        server.close()
+        for listening in server.sockets:
+            self._loop.remove_reader(listening.fileno())
         tasks = self._tasks.pop(gate)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        for _ in range(
+            20
+        ):  # who was just accepted learns that his gate is shut; asyncio would drop him unclosed after the server
+            await asyncio.sleep(0)
+        server.close()
         self.off_limits.discard(gate.port)
 
     async def _serve(self, gate: Gate, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -234,7 +240,7 @@ class Proxy:
         """What is asked for; None where whoever asks is not the Chrome of this gate, or has not yet shown to be.
 
         The connection ends then: on one that was used before, Chrome repeats a request that got no answer, and a Site would see two."""
-        async with asyncio.timeout(IDLE):
+        async with asyncio.timeout(PATIENCE):
             asked = _read_head(await reader.readuntil(b"\r\n\r\n"))
         if gate.knows(asked.credentials):
             return asked
@@ -319,14 +325,10 @@ class Proxy:
 
 
 async def _pour(source: asyncio.StreamReader, into: asyncio.StreamWriter, goes_on: Callable[[int], bool]) -> None:
-    """Bytes from one side to the other, until either ends, nothing comes for too long, or no more may."""
-    while True:
-        async with asyncio.timeout(IDLE):
-            piece = await source.read(PIECE)
-            if not piece or not goes_on(len(piece)):
-                break
-            into.write(piece)
-            await into.drain()
+    """Bytes from one side to the other, until either ends or no more may; however long that takes, it ends with the page."""
+    while (piece := await source.read(PIECE)) and goes_on(len(piece)):
+        into.write(piece)
+        await into.drain()
     if into.can_write_eof():
         into.write_eof()
 
@@ -335,7 +337,7 @@ async def _pass_head(origin: asyncio.StreamReader, writer: asyncio.StreamWriter)
     """The head of a plain answer, after which Chrome uses the connection no more: its next request may be to another host.  Its bytes."""
     size = 0
     while True:
-        async with asyncio.timeout(IDLE):
+        async with asyncio.timeout(PATIENCE):
             head = await origin.readuntil(b"\r\n\r\n")
         size += len(head)
         first, lines = _split_head(head)
@@ -347,7 +349,7 @@ async def _pass_head(origin: asyncio.StreamReader, writer: asyncio.StreamWriter)
 async def _finished(writer: asyncio.StreamWriter) -> None:
     """Until Chrome has taken what was written."""
     writer.close()
-    async with asyncio.timeout(IDLE):
+    async with asyncio.timeout(PATIENCE):
         await writer.wait_closed()
 
 

@@ -16,12 +16,14 @@ from typing import Any, Final
 
 from browser_sidecar.cdp import Cdp
 from browser_sidecar.proxy import Gate
-from browser_sidecar.unwanted import MEDIA
+from browser_sidecar.unwanted import MEDIA, is_unwanted
 from lanes.core.pages import PageAsked
 from lanes.core.urls import split
 from lanes.fetch.guard import Guard
 from lanes.fetch.limits import LIMITS
 
+NO_BUFFERS: Final = {"maxTotalBufferSize": 0, "maxResourceBufferSize": 0, "maxPostDataSize": 0}
+"""Chrome keeps no bodies for us, and sends none."""
 CRASHED: Final = "the tab crashed"
 NOWHERE: Final = "nowhere that can be asked"
 MOST: Final = LIMITS.hops + 1
@@ -30,18 +32,23 @@ MOST: Final = LIMITS.hops + 1
 
 @dataclass(slots=True)
 class Document:
-    """One document of the page's own frame.  `at`: monotonic instant of its header.  `drawn_before`: what the
-    gate had drawn from its host by then.  `wire` and `size`: its bytes so far, as they came
-    and decompressed.  `failed`: the error that cut it short."""
+    """One document of the page's own frame.
+
+    `at`: monotonic instant of its header.  `drawn_before`: what the gate had drawn from its host by then.  `wire` and `size`: its bytes so
+    far, as they came and decompressed.  `told`: Chrome tells of its end (not of one to which scripts led).  `failed`: what cut it short.
+    """
 
     loader: str
     url: str
+    host: str
+    port: int
     status: int
     headers: Mapping[str, str]
     at: float
     drawn_before: int = 0
     wire: int = 0
     size: int = 0
+    told: bool = True
     ended: bool = False
     failed: str | None = None
 
@@ -79,6 +86,8 @@ class Seen:
         self._failed: dict[str, str] = {}
         self._documents: dict[str, Document] = {}
         self._tried = 0
+        self._following, self._late = True, False
+        self._going = False
         self._answers: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
             "Fetch.requestPaused": self._request,
             "Fetch.authRequired": self._log_in,
@@ -104,11 +113,18 @@ class Seen:
     def wire(self, document: Document) -> int:
         """Bytes of a document on the wire so far, or those it announces: the most that can be told.  While it is on its way Chrome tells
         late, so all that its host sends counts."""
-        parts = split(document.url)
         drawn = 0
-        if self._gate is not None and parts is not None and not document.ended:
-            drawn = self._gate.drawn(parts.host, parts.port) - document.drawn_before
+        if self._gate is not None and not document.ended:
+            drawn = self._gate.drawn(document.host, document.port) - document.drawn_before
         return max(document.wire, document.announced, drawn)
+
+    def rest(self) -> None:
+        """The document is there, and only its scripts are waited for: Chrome tells of no request any more, which would cost more than all
+        else.  Where no gate is, the addresses of all are wanted."""
+        with self.changed:
+            if self._following and not self._going and self._gate is not None:
+                self._following = False
+                self._tell("Network.disable")
 
     def wait(self, seconds: float) -> None:
         """Until something happens, at most so long."""
@@ -119,23 +135,40 @@ class Seen:
         self._cdp.tell(method, params, self._session)
 
     def _request(self, params: Mapping[str, Any]) -> None:
-        kind, request = params.get("resourceType"), params["requestId"]
-        url = params["request"]["url"]
+        if params.get("resourceType") == "Document" and params.get("frameId") == self._frame:
+            goes = self._may_go(params["request"]["url"])
+        else:
+            goes = self._is_wanted(params.get("resourceType"), params["request"]["url"])
+        if goes:
+            self._tell("Fetch.continueRequest", requestId=params["requestId"])
+        else:
+            self._tell("Fetch.failRequest", requestId=params["requestId"], errorReason="Aborted")
+
+    def _may_go(self, url: str) -> bool:
+        """Whether the page's own frame may go there."""
+        parts = split(url)
+        if parts is None or (self._hosts and parts.host not in self._hosts):
+            self.left = parts.host if parts else NOWHERE
+        else:
+            self._judge_host(url)
+            self.asking = url
+            self.went += 1
+        if self.left is not None or self.forbidden is not None or self.went > MOST:
+            return False
+        self._going = True
+        if not self._following:
+            self._following, self._late = True, True
+            self._tell("Network.enable", **NO_BUFFERS)
+        return True
+
+    def _is_wanted(self, kind: str | None, url: str) -> bool:
+        if kind in MEDIA and not self._media:
+            return False
         self._judge_host(url)
-        if self.forbidden is not None or (kind in MEDIA and not self._media):
-            self._tell("Fetch.failRequest", requestId=request, errorReason="BlockedByClient")
-            return
-        if kind == "Document" and params.get("frameId") == self._frame:
-            parts = split(url)
-            if parts is None or (self._hosts and parts.host not in self._hosts):
-                self.left = parts.host if parts else NOWHERE
-            else:
-                self.asking = url
-                self.went += 1
-            if self.left is not None or self.went > MOST:
-                self._tell("Fetch.failRequest", requestId=request, errorReason="Aborted")
-                return
-        self._tell("Fetch.continueRequest", requestId=request)
+        parts = split(url)
+        return self.forbidden is None and (
+            parts is None or not (is_unwanted(parts.host) or parts.target == "/favicon.ico")
+        )
 
     def _log_in(self, params: Mapping[str, Any]) -> None:
         """Our own gate alone is given what it asks for; a Site that asks shows its page."""
@@ -171,7 +204,10 @@ class Seen:
         headers = {name.lower(): ", ".join(value.split("\n")) for name, value in response["headers"].items()}
         loader = params["loaderId"]
         drawn = self._gate.drawn(parts.host, parts.port) if self._gate else 0
-        self.coming = Document(loader, response["url"], response["status"], headers, time.monotonic(), drawn)
+        place = response["url"], parts.host, parts.port
+        self.coming = Document(
+            loader, *place, response["status"], headers, time.monotonic(), drawn, told=not self._late
+        )
         self._documents = {loader: self.coming} | ({self.current.loader: self.current} if self.current else {})
 
     def _data(self, params: Mapping[str, Any]) -> None:
@@ -187,6 +223,7 @@ class Seen:
     def _loading_failed(self, params: Mapping[str, Any]) -> None:
         if params.get("type") != "Document":
             return
+        self._going = False
         self._failed = {params["requestId"]: params["errorText"]}
         if (document := self._documents.get(params["requestId"])) is not None:
             document.failed = params["errorText"]
@@ -195,15 +232,16 @@ class Seen:
         frame = params["frame"]
         if frame["id"] != self._frame:
             return
+        self._going = False
         loader = frame["loaderId"]
         document = self._documents.get(loader)
         if "unreachableUrl" in frame:
             self.broken = self._failed.get(loader, "net::ERR_FAILED")
-        elif document is None and self.current is not None:
-            self.left = "a page without an address"  # blob:, about:blank: what scripts made up
-        if document is not None:
+        elif document is not None:
             self.broken = None
             self.current = document
+        elif self.current is not None:
+            self.left = "a page without an address"  # blob:, about:blank: what scripts made up
 
     def _dialog(self, params: Mapping[str, Any]) -> None:
         """Nobody is there: a question is answered with no, and who asks whether to leave may leave."""

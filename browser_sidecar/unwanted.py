@@ -46,7 +46,11 @@ MEDIA: Final = ("Image", "Media", "Font")
 """Kinds of requests, in Chrome's words, that only a page with `media` makes."""
 
 
-def blocked_urls() -> list[str]:
-    """The hosts as the patterns that Chrome takes, and the picture for a tab that nobody sees."""
-    hosts = [pattern for host in HOSTS for pattern in (f"*://{host}/*", f"*://*.{host}/*", f"*://*.{host}:*/*")]
-    return [*hosts, "*/favicon.ico"]
+def is_unwanted(host: str) -> bool:
+    """Whether a host is one of them, or belongs to one."""
+    return any(host == each or host.endswith(f".{each}") for each in HOSTS)
+
+
+def patterns() -> list[str]:
+    """The URLs of those hosts as Chrome's wildcards, a few too many; and the picture for a tab that nobody sees."""
+    return [*(f"*{host}*" for host in HOSTS), "*/favicon.ico"]

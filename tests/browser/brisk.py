@@ -1,4 +1,4 @@
-"""`python -m tests.browser.brisk PAGES`: the sidecar, with its Chrome started afresh after so many pages."""
+"""`python -m tests.browser.brisk PAGES FLAG...`: the sidecar, with a Chrome of these flags that is started afresh after so many pages."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ import os
 import sys
 from dataclasses import replace
 
-from browser_sidecar.sidecar import RHYTHM, browser_of, serve
+from browser_sidecar import chrome
+from browser_sidecar.browser import OwnChrome
+from browser_sidecar.sidecar import RHYTHM, serve
+from lanes.fetch.guard import Guard
 from lanes.settings import Settings
 
 
-def main() -> int:
-    logging.basicConfig(level="DEBUG", format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+def main(pages: str, *flags: str) -> int:
     settings = Settings.load(os.environ)
-    rhythm = replace(RHYTHM, pages=int(sys.argv[1]), weigh=1.0)
-    return serve(settings, browser_of(settings, settings.user_agent()), rhythm)
+    logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    chrome.adopt_orphans()
+    browser = OwnChrome(Guard(settings.allow_networks), settings.user_agent(), flags=flags)
+    return serve(settings, browser, replace(RHYTHM, pages=int(pages), weigh=min(RHYTHM.weigh, float(pages))))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))

@@ -8,9 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from browser_sidecar.page import Lost
 from lanes.core.answer import Trouble
-from lanes.core.pages import Shown
 from tests.browser.conftest import CHAPTER, PATIENT, QUICK, Tabs, html
 from tests.smallnet import Host, Smallnet, drip, never, ok, redirect, reset, status
 
@@ -205,5 +203,5 @@ def test_what_waits_for_no_document_any_more_is_over_before_the_browser_would_be
     tabs: Tabs, site: Host
 ) -> None:
     site.script("/slow", ok(html(CHAPTER), "text/html").after(3))
-    came = tabs(site.url("/slow"), times=replace(QUICK, whole=1.0))
-    assert not isinstance(came, (Lost, Shown))
+    came = tabs.not_shown(site.url("/slow"), times=replace(QUICK, whole=1.0))
+    assert (came.trouble, came.line_proved) == (Trouble.TIMEOUT, False)
