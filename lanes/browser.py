@@ -17,7 +17,7 @@ from typing import Final, Protocol, TypeVar, assert_never
 from uuid import UUID
 
 from lanes.core.answer import Answer, Forbidden, NoResponse, Postponed, Response, Sent
-from lanes.core.pages import LATE, LEASE, PATIENCE, RENEW, NotShown, Opened, PageAsked, Shown
+from lanes.core.pages import LATE, LEASE, OTHERS_FIRST, PATIENCE, RENEW, NotShown, Opened, PageAsked, Shown
 from lanes.core.urls import split
 from lanes.errors import DatabaseAway
 from lanes.fetch.http import Request
@@ -45,6 +45,10 @@ class InHand(Protocol):
     @property
     def series_id(self) -> int | None:
         """Its Series, where it has one."""
+
+    @property
+    def suspect(self) -> bool:
+        """Whether its last page lost the browser."""
 
     @property
     def lease_until(self) -> datetime:
@@ -96,7 +100,7 @@ class Browser:
             self._rendering.settles_for,
             self._rendering.media,
         )
-        standing = self._store.ask(asked, hand.host_id)
+        standing = self._store.ask(asked, hand.host_id, suspect=hand.suspect)
         if standing.trouble is not None:
             return _postponed(standing, ())
         try:
@@ -132,14 +136,18 @@ class Browser:
                 hand.lease_renewed(LEASE)
                 taken_at, renew_at = self._ticks() if page.taken else None, page.waited + RENEW
             self._bell.wait(LOOK)
-        return Postponed("the browser's sidecar ended with it", timedelta(0), sent)
+        # What was in a tab then may have ended it.
+        wait = timedelta(0) if taken_at is None else OTHERS_FIRST
+        return Postponed("the browser's sidecar ended with it", wait, sent)
 
     def _given_up(self, page: Page, sent: tuple[Sent, ...], taken_at: float | None) -> Postponed | None:
         """Why the page is not waited for any longer, if it is not.  What has its time is our own to measure: a clock may leap."""
         if page.stopped is not None:
             return _postponed(page.stopped, sent)
         if page.browser.trouble is not None:
-            return _postponed(page.browser, sent)
+            given_up = _postponed(page.browser, sent)
+            lost = page.browser.lost and page.taken
+            return replace(given_up, wait=given_up.wait + OTHERS_FIRST, lost=True) if lost else given_up
         if taken_at is not None and self._ticks() - taken_at > (PATIENCE + LATE).total_seconds():
             self._store.lose()  # which the next look finds
         return Postponed("stopping", timedelta(0), sent) if self._stop.is_set() else None

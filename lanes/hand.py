@@ -135,6 +135,11 @@ class Hand:
         return self._claim.series_id or None
 
     @property
+    def suspect(self) -> bool:
+        """Whether its last Poll took down whoever carried it."""
+        return self._claim.abandoned > 0
+
+    @property
     def where(self) -> str:
         """The host where the Poll is."""
         return self._where

@@ -186,8 +186,8 @@ class Lane:
         self._ahead = ahead
 
     def _start(self, claim: Claim, asked: float) -> None:
-        self._alone = claim.abandoned == POISON - 1
-        if claim.abandoned:
+        self._alone = claim.abandoned == POISON - 1 and self._slots > 1
+        if claim.lapsed:
             self._metrics.lease_abandoned()
         if self._alone:
             # Two workers in a row died with it: it is fetched alone, so that a poison page takes nothing else with it.

@@ -44,7 +44,8 @@ UNCONDITIONAL_AFTER = timedelta(
 INSIST_FIRST, INSIST_LONGEST = 0.2, 5.0  # seconds between tries to write a finished Poll while Postgres is away
 
 POISON = 3
-"""Workers that died with a Series in a row: then it is not fetched, and has failed (DESIGN 4, 5.2)."""
+"""Workers that died with a Series in a row, or losses of the browser by its page: then it is not fetched, and has failed (DESIGN 4)."""
+ABANDONED, LOST_BY_IT = "abandoned three times in a row", "its page lost the browser three times in a row"
 
 T = TypeVar("T")
 
@@ -119,7 +120,8 @@ class Poller:
 
     def _carry(self, claim: Claim, hand: Hand, began: float) -> Ended:
         if claim.abandoned >= POISON:
-            failed = Judgement(Failed("abandoned three times in a row", "abandoned"), Signal.SILENT)
+            by_worker = self._browser is None or claim.lapsed
+            failed = Judgement(Failed(ABANDONED if by_worker else LOST_BY_IT, "abandoned"), Signal.SILENT)
             return self._settle(claim, None, failed, hand, began)
         look = hand.look = self._robots.look(claim, hand, hand.now)
         if look.stop is not None:

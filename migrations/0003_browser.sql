@@ -7,6 +7,9 @@ ALTER TABLE lanes.lanes ADD COLUMN browser boolean NOT NULL DEFAULT false;
 -- trouble: why a sidecar that runs cannot serve, in words for the owner.  trouble_until: when it tries again, where that is known.
 ALTER TABLE lanes.browser ADD COLUMN trouble text;
 ALTER TABLE lanes.browser ADD COLUMN trouble_until timestamptz;
+-- lost_again: it had not answered since the loss before.  others_until: until then nobody is opened whose page lost it.
+ALTER TABLE lanes.browser ADD COLUMN lost_again boolean NOT NULL DEFAULT false;
+ALTER TABLE lanes.browser ADD COLUMN others_until timestamptz;
 
 -- One page that a Poll asked for, in its Lane's words, and what the tab came to.  Unlogged: a page that is lost with Postgres is put back
 -- by whoever asked.  token: the lease of that Poll.
@@ -19,6 +22,7 @@ CREATE UNLOGGED TABLE lanes.browser_pages (
     landmark     text NOT NULL,
     settles_for  text,
     media        boolean NOT NULL,
+    suspect      boolean NOT NULL DEFAULT false,               -- its last one lost the browser: it is opened alone
     asked_at     timestamptz NOT NULL,
     taken_at     timestamptz,
     deadline_at  timestamptz,                                  -- its time in the tab

@@ -38,10 +38,10 @@ class PageLane:
                 return turn.claim
         raise AssertionError("nothing can be claimed")
 
-    def ask(self, claim: Claim) -> Standing:
+    def ask(self, claim: Claim, *, suspect: bool = False) -> Standing:
         """Asks for the page of a Poll in hand."""
         asked = PageAsked(claim.token, self.site, claim.url, (claim.host,), "main")
-        return self.asking.ask(asked, claim.host_id)
+        return self.asking.ask(asked, claim.host_id, suspect=suspect)
 
     def asked(self) -> Claim:
         """A Poll in hand whose page was asked for."""

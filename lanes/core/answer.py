@@ -103,7 +103,7 @@ class Postponed:
     """The fetch could not go on through no fault of the Series: put back (DESIGN 4).
 
     `wait` is how long until its obstacle ends, from now.  `address` is the address to dial next without asking DNS again.
-    `resume` is set when the obstacle stands in the middle of a redirect chain.
+    `resume` is set when the obstacle stands in the middle of a redirect chain.  `lost`: its page was in a tab when the browser was lost.
     """
 
     reason: str
@@ -111,6 +111,7 @@ class Postponed:
     requests: tuple[Sent, ...] = ()
     address: str | None = None
     resume: Resume | None = None
+    lost: bool = False
 
 
 Answer = Response | NoResponse | Forbidden | Postponed

@@ -91,7 +91,8 @@ class Claim:
     `news_from` None: the next good Poll is a first sight, nobody is told.  `host_pace` has all the host's lower bounds.
     `gap` is that of its Site, None where it has none.
     `answers` are the last answers of distinct Series of its host, oldest first; `failing` is the kind in which the Site fails while its
-    incident is open.  `us`: the line of this machine is down, and this Poll is its probe.
+    incident is open.  `us`: the line of this machine is down, and this Poll is its probe.  `abandoned` counts the Polls in a row that took
+    down whoever carried them, a worker or the browser; `lapsed`: of the last it was the worker.
     """
 
     series_id: int
@@ -121,6 +122,7 @@ class Claim:
     hints: Hints = NO_HINTS
     discovering: bool = False
     abandoned: int = 0
+    lapsed: bool = False
     unavailable: Unavailable | None = None
     answers: tuple[Answered, ...] = ()
     failing: str | None = None

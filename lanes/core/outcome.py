@@ -99,12 +99,13 @@ class Disallowed:
 
 @dataclass(frozen=True, slots=True)
 class PutBack:
-    """The Poll could not be carried out through no fault of the Series."""
+    """The Poll could not be carried out through no fault of the Series.  `lost`: its page was in a tab when the browser was lost."""
 
     reason: str
     wait: timedelta
     address: str | None
     resume: Resume | None
+    lost: bool = False
 
 
 Meaning = Unchanged | Read | Failed | Refused | AskedToWait | Blocked | Disallowed | PutBack
@@ -168,7 +169,8 @@ def judge(answer: Answer, reading: Reading | None, claim: Claim, now: datetime) 
                 Blocked(f"{NOT_PUBLIC}: {address} (LANES_ALLOW_NETWORKS lets more through)"), Signal.SILENT
             )
         case Postponed():
-            return Judgement(PutBack(answer.reason, answer.wait, answer.address, answer.resume), Signal.SILENT)
+            back = PutBack(answer.reason, answer.wait, answer.address, answer.resume, answer.lost)
+            return Judgement(back, Signal.SILENT)
         case _:
             assert_never(answer)
 

@@ -26,6 +26,9 @@ SETTLING: Final = timedelta(seconds=30)
 """For the landmark to appear, or a challenge to clear by itself, once the document is there (DESIGN 7)."""
 LOST: Final = timedelta(minutes=15)
 """For how long nobody asks anything of a browser that was lost; then the first page is the probe (DESIGN 7)."""
+OTHERS_FIRST: Final = timedelta(minutes=1)
+"""How much longer than anybody a Series waits whose page was in a tab when the browser was lost: what loses it each time would be the
+probe for ever, and a page or two of others show in that time that Chrome works."""
 BEAT: Final = timedelta(seconds=5)
 """Between two heartbeats of the sidecar's serving loop (DESIGN 7)."""
 PLACE: Final = timedelta(seconds=10)

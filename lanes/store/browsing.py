@@ -13,7 +13,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from lanes.core.answer import Trouble
-from lanes.core.pages import LOST, PATIENCE, PLACE, NotShown, Opened, PageAsked, Shown
+from lanes.core.pages import LOST, OTHERS_FIRST, PATIENCE, PLACE, NotShown, Opened, PageAsked, Shown
 from lanes.store.pool import Bell, Database, named_sql
 
 _SQL = named_sql("browsing")
@@ -24,12 +24,13 @@ SIDECAR_BELL = "lanes_browser"
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The browser as a Lane finds it `at` an instant: why it cannot be asked (None: it can), and how long that lasts where that is
-    known."""
+    """The browser as a Lane finds it `at` an instant: why it cannot be asked (None: it can), and how long that lasts where that is known.
+    `lost`: because it was lost."""
 
     trouble: str | None
     wait: timedelta | None
     at: datetime
+    lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +73,8 @@ class AskingStore:
     def __init__(self, database: Database, site: str) -> None:
         self._database, self._site = database, site
 
-    def ask(self, asked: PageAsked, host_id: int) -> Standing:
-        """Asks for a page, unless the browser cannot be asked now."""
+    def ask(self, asked: PageAsked, host_id: int, *, suspect: bool = False) -> Standing:
+        """Asks for a page, unless the browser cannot be asked now.  `suspect`: its Series lost it the last time."""
         with self._database.connection() as connection:
             row = _SQL.ask_page(
                 connection,
@@ -85,6 +86,7 @@ class AskingStore:
                 landmark=asked.landmark,
                 settles_for=asked.settles_for,
                 media=asked.media,
+                suspect=suspect,
             )
         return Standing(row.trouble, row.wait, row.at)
 
@@ -102,7 +104,7 @@ class AskingStore:
                 else Shown(row.status, row.headers, row.final_url, bytes(row.html), row.held)
             )
         stopped = None if row.stop_reason is None else Standing(row.stop_reason, row.stop_wait, row.at)
-        browser = Standing(row.trouble_now, row.wait, row.at)
+        browser = Standing(row.trouble_now, row.wait, row.at, row.lost)
         return Page(row.waited, row.taken_at is not None, row.sent_at, stopped, opened, browser)
 
     def renew(self, host_id: int, series_id: int | None, token: UUID, lease: timedelta) -> bool:
@@ -207,5 +209,5 @@ class ServingStore:
 
 def _lose(database: Database) -> bool:
     with database.connection() as connection:
-        news: bool = _SQL.lose_browser(connection, wait=LOST)
+        news: bool = _SQL.lose_browser(connection, wait=LOST, others_first=OTHERS_FIRST)
         return news

@@ -48,6 +48,7 @@ def claim_of(row: Any) -> Claim:
         hints=_hints_of(row),
         discovering=row.discovering,
         abandoned=row.abandoned,
+        lapsed=row.lapsed,
         unavailable=None if row.unavailable_url is None else Unavailable(row.unavailable_url, row.unavailable_at),
         answers=tuple(Answered(each, kind, _instant(since)) for each, kind, since in row.answers),
         failing=row.failing,

@@ -224,6 +224,7 @@ class PollStore:
                 resume=None if why.resume is None else Jsonb(resume_row(why.resume)),
                 queue_host_id=queue_host_id,
                 sent=bool(trail.requests),
+                lost=why.lost,
                 **self._record(claim, trail),
             )
             return held

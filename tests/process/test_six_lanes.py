@@ -124,7 +124,7 @@ def test_a_chrome_killed_in_mid_page_gates_both_browser_lanes_and_nobody_else_th
 
     hold.release()
     stand_ins["kagane"].titles[0].publish()
-    owner.tell("UPDATE lanes.clock SET test_offset = test_offset + '15 minutes 10 seconds'")
+    owner.tell("UPDATE lanes.clock SET test_offset = test_offset + '16 minutes 10 seconds'")
     for site in BROWSER:
         _published(owner, keys[site], stand_ins[site])
     assert owner.one("SELECT browser_lost_until AS until FROM lanes.browser").until is None

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lanes.core.answer import Trouble
-from lanes.core.pages import LEASE, LOST, PATIENCE, NotShown, Opened, Shown
+from lanes.core.pages import LEASE, LOST, OTHERS_FIRST, PATIENCE, NotShown, Opened, Shown
 from lanes.store.asking import AskStore, Listed
 from lanes.store.browsing import ServingStore
 from lanes.store.polls import PollStore
@@ -334,4 +334,5 @@ def test_a_clock_set_back_takes_the_browser_and_its_pages_along(
         assert getattr(page, name) == getattr(was, name) - back, name
     assert browser.browser_lost_until == browser.trouble_until == stood.browser_lost_until - back
     assert browser.heartbeat_at == stood.heartbeat_at - back
+    assert browser.others_until == stood.others_until - back == browser.browser_lost_until + OTHERS_FIRST
     assert abs(back - 8 * HOUR) < MINUTE

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lanes.core.pages import LATE, LOST, PATIENCE
+from lanes.core.pages import LATE, LOST, OTHERS_FIRST, PATIENCE
 from lanes.store.asking import AskStore, LaneState
 from tests.fix_browser import Fate, MakePageLane, Sidecar, page_site, pages_of, shown
 from tests.fix_database import Clock
@@ -22,6 +22,8 @@ SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 PUT_BACK = {"retry_at", "retry_reason", "claimable_at", "turn", "earlier_checked_at"}
 """What a Poll that was put back changes of its Series, whether or not a request was sent; the last is the claim's note of the stamp."""
 STAMPED = {"latest_checked_at"}
+COUNTED = {"abandoned"}
+"""What the first loss with its page in a tab adds up to: a failure, once it has lost the browser three times in a row."""
 SPENT = {"next_at", "sent_at", "ready_at", "pending_at"}
 """What a claim, and a request, change of a host: its pace is spent, and is the same pace."""
 
@@ -69,7 +71,8 @@ def test_a_page_that_is_lost_in_hand_is_put_back_and_charges_nobody(
     after = facts(lane, "series")
     moved = {row["key"]: changed(series[row_id], row) for row_id, row in after.items()}
     stamped = set() if fate.unsent else STAMPED
-    assert moved.pop(key) <= PUT_BACK | stamped
+    lost = fate in (Fate.LOST, Fate.LOST_UNSENT)
+    assert moved.pop(key) <= PUT_BACK | stamped | (COUNTED if lost else set())
     assert set().union(*moved.values()) == set(), "the others stay unstamped and due"
     (host_id,) = hosts
     assert changed(hosts[host_id], facts(lane, "hosts")[host_id]) <= SPENT
@@ -83,7 +86,6 @@ def test_a_page_that_is_lost_in_hand_is_put_back_and_charges_nobody(
         assert abs(record.sent_at - sidecar.sends[0].at) < SECOND
         assert row.latest_checked_at == record.claimed_at
     assert lane.all("SELECT FROM lanes.incidents") == []
-    lost = fate in (Fate.LOST, Fate.LOST_UNSENT)
     assert row.retry_reason == ("the browser is lost" if lost else "the browser's sidecar ended with it")
     assert (lost_until(lane) is not None) is lost
     assert lane.all("SELECT FROM lanes.browser_pages") == []
@@ -115,7 +117,7 @@ def test_a_lost_browser_gates_every_browser_lane_and_nobody_else(
     assert why(strips, strip_keys[0]) == ("the browser is lost", until)
     reason, told_until = why(panels, panel)
     assert reason == "put back: the browser is lost"
-    assert abs(told_until - until) < 5 * SECOND
+    assert abs(told_until - (until + OTHERS_FIRST)) < 5 * SECOND
     assert (state(strips).gauges.held, state(strips).gauges.behind) == (6, None)
     assert state(plain).gauges.held == 0
     assert told(panels, None) == ["browser lost"]
@@ -189,7 +191,7 @@ def test_a_tab_that_stays_silent_past_its_time_is_a_loss_that_its_lane_writes_on
     assert lost_until(panels) == until
     assert told(panels, None) == ["browser lost"]
     for lane, was, allowed in (
-        (panels, before[0], PUT_BACK | (STAMPED if fate is Fate.SILENT else set())),
+        (panels, before[0], PUT_BACK | COUNTED | (STAMPED if fate is Fate.SILENT else set())),
         (strips, before[1], PUT_BACK),
     ):
         ((row_id, row),) = facts(lane, "series").items()
@@ -288,7 +290,7 @@ def test_what_was_put_back_by_a_loss_is_polled_when_the_browser_is_back_rest_not
     sidecar.script("http://panels.test/0", Fate.LOST, shown)
     with sidecar.serving():
         assert lane.run_once() == 1
-        lane.move_to(lost_until(lane) + 5 * SECOND)
+        lane.move_to(lost_until(lane) + OTHERS_FIRST + 5 * SECOND)
         assert lane.run_once() == 1
     assert lane.outcomes(key) == ["put back", "new"]
     assert sidecar.spacings("panels")[0] >= LOST.total_seconds() - 1

@@ -1,14 +1,15 @@
 -- What a Lane asks of the browser, and what the sidecar answers (rules/8_browser.sql decides).
 
--- name: ask_page(token, site, host_id, url, hosts, landmark, settles_for, media)^
+-- name: ask_page(token, site, host_id, url, hosts, landmark, settles_for, media, suspect)^
 -- Asks for a page; why not, where nothing can be asked now, and how long that lasts.
 SELECT a.reason AS trouble, a.until - lanes.now() AS wait, lanes.now() AS at
-FROM lanes.ask_page(:token, :site, :host_id, :url, :hosts, :landmark, :settles_for, :media) a;
+FROM lanes.ask_page(:token, :site, :host_id, :url, :hosts, :landmark, :settles_for, :media, :suspect) a;
 
 -- name: look_at_page(token)^
 -- How a page stands, and the browser with it.
 SELECT p.*, lanes.now() AS at, lanes.now() - p.asked_at AS waited,
-       p.stop_until - lanes.now() AS stop_wait, b.reason AS trouble_now, b.until - lanes.now() AS wait
+       p.stop_until - lanes.now() AS stop_wait, b.reason AS trouble_now, b.until - lanes.now() AS wait,
+       EXISTS (SELECT FROM lanes.browser WHERE browser_lost_until > lanes.now()) AS lost
 FROM lanes.browser_pages p CROSS JOIN lanes.browser_trouble(lanes.now()) b
 WHERE p.token = :token;
 
@@ -88,11 +89,11 @@ SELECT pg_notify('lanes_page_' || site, '') FROM answered;
 
 -- name: find_browser()!
 -- A browser that answers is not lost.
-UPDATE lanes.browser SET browser_lost_until = NULL WHERE browser_lost_until <= lanes.now();
+UPDATE lanes.browser SET browser_lost_until = NULL, lost_again = false WHERE browser_lost_until <= lanes.now();
 
--- name: lose_browser(wait)$
+-- name: lose_browser(wait, others_first)$
 -- Whether that is news.
-SELECT lanes.lose_browser(:wait);
+SELECT lanes.lose_browser(:wait, :others_first);
 
 -- name: browser()^
 -- The browser as the owner sees it; no row: no sidecar has ever run.

@@ -93,7 +93,7 @@ SELECT held FROM settled, lanes.record(
 -- name: put_back$
 -- Puts a Poll back and records what it sent, if anything; whether its lease still held.
 WITH put AS MATERIALIZED (
-    SELECT lanes.put_back(:series_id, :token, :claimed_at, :hosts, :host_sents, :wait, :reason, :address, :resume, :queue_host_id, :sent) AS held
+    SELECT lanes.put_back(:series_id, :token, :claimed_at, :hosts, :host_sents, :wait, :reason, :address, :resume, :queue_host_id, :sent, :lost) AS held
 )
 SELECT held FROM put, lanes.record(
     :series_id, :token, :claimed_at, :site, :machine, :trigger, :address_pace, :hops, held, 'put back', :reason, p_proof => :proof);

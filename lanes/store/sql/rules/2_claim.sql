@@ -97,7 +97,7 @@ CREATE FUNCTION lanes.claim(
     lane_gap interval, address inet, retry_address inet, resume jsonb, etag text, last_modified text, validators_url text, body_hash bytea,
     unconditional_at timestamptz, rest interval, failures integer, refusals integer, failing_since timestamptz, good_at timestamptz,
     news_from timestamptz, guid_alone boolean, hint_every interval, hint_skip_hours integer, hint_skip_days smallint, discovering boolean,
-    abandoned integer, pace interval, latency interval, backoffs integer, unavailable_url bytea, unavailable_at timestamptz,
+    abandoned integer, lapsed boolean, pace interval, latency interval, backoffs integer, unavailable_url bytea, unavailable_at timestamptz,
     answers jsonb, failing text, us boolean, memory jsonb
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -252,7 +252,7 @@ BEGIN
         s.etag, s.last_modified, s.validators_url, s.body_hash,
         s.unconditional_at, s.rest::interval, s.failures::integer, s.refusals::integer, s.failing_since, s.good_at,
         s.news_from, s.guid_alone, s.hint_every::interval, s.hint_skip_hours::integer, s.hint_skip_days::smallint, s.discovering,
-        s.abandoned + v_lost::integer, h.pace::interval, h.latency, h.backoffs::integer, h.unavailable_url, h.unavailable_at,
+        s.abandoned + v_lost::integer, v_lost, h.pace::interval, h.latency, h.backoffs::integer, h.unavailable_url, h.unavailable_at,
         h.answers, h.failing, m.us_since IS NOT NULL, lanes.memory(s, h, l);
 END $$;
 

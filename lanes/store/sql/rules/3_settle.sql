@@ -204,10 +204,12 @@ END $$;
 -- Puts a Poll back: nothing is counted; the earlier stamp returns unless a request was sent; p_wait from now it is due again.  Inside a
 -- chain it queues under the next hop's host, where that is its own Site's: another Lane does not claim it there.  Where the chain goes on
 -- is known for an hour, so nothing waits longer for it; a host that is closed until after that is not waited for: what leads there is asked
--- again when it opens, or after a day.
+-- again when it opens, or after a day.  p_lost: its page was in a tab when the browser was lost, which is counted as if a worker had died,
+-- unless the browser had not answered since the loss before, for then it may be Chrome that is broken; and what no tab showed says nothing
+-- about a page.
 CREATE FUNCTION lanes.put_back(
     p_series bigint, p_token uuid, p_claimed_at timestamptz, p_hosts bigint[], p_sents timestamptz[], p_wait interval, p_reason text, p_address inet,
-    p_resume jsonb, p_queue_host bigint, p_sent boolean
+    p_resume jsonb, p_queue_host bigint, p_sent boolean, p_lost boolean
 ) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     t      CONSTANT timestamptz := lanes.now();
@@ -225,7 +227,11 @@ BEGIN
     END IF;
     IF v_held THEN
         UPDATE lanes.series s SET
-            lease_until = NULL, lease_token = NULL, lease_machine = NULL, lease_trigger = NULL, abandoned = 0,
+            lease_until = NULL, lease_token = NULL, lease_machine = NULL, lease_trigger = NULL,
+            abandoned = CASE
+                WHEN p_lost AND NOT (SELECT lost_again FROM lanes.browser) THEN s.abandoned + 1
+                WHEN (SELECT browser FROM lanes.lanes WHERE site = s.site) THEN s.abandoned
+                ELSE 0 END,
             latest_checked_at = CASE WHEN p_sent THEN s.latest_checked_at ELSE s.earlier_checked_at END,
             retry_at = t + least(p_wait, v_longest), retry_reason = p_reason, retry_address = p_address,
             queue_host_id = coalesce((SELECT id FROM lanes.hosts WHERE id = p_queue_host AND site = s.site), s.host_id),

@@ -38,7 +38,7 @@ BEGIN
     UPDATE lanes.lanes SET next_at = next_at - v_back, refused_until = refused_until - v_back, refused_since = refused_since - v_back,
         refused_at = refused_at - v_back, good_sent_at = good_sent_at - v_back;
     UPDATE lanes.browser SET heartbeat_at = heartbeat_at - v_back, browser_lost_until = browser_lost_until - v_back,
-        trouble_until = trouble_until - v_back;
+        trouble_until = trouble_until - v_back, others_until = others_until - v_back;
     UPDATE lanes.browser_pages SET asked_at = asked_at - v_back, taken_at = taken_at - v_back, deadline_at = deadline_at - v_back,
         sent_at = sent_at - v_back, stop_until = stop_until - v_back;
     UPDATE lanes.hosts SET next_at = next_at - v_back, sent_at = sent_at - v_back, not_before = not_before - v_back,

@@ -47,18 +47,22 @@ CREATE FUNCTION lanes.is_in_hand(p_host bigint, p_token uuid, t timestamptz) RET
 $$;
 
 -- Asks for a page, unless nothing can be asked now: then that is returned.  What an earlier Poll of the Site left behind goes; one that
--- another process has in hand stays, and is waited for by Gaps.
+-- another process has in hand stays, and is waited for by Gaps.  p_suspect: its Series lost the browser the last time, so others go first.
 CREATE FUNCTION lanes.ask_page(
-    p_token uuid, p_site text, p_host bigint, p_url text, p_hosts text[], p_landmark text, p_settles_for text, p_media boolean
+    p_token uuid, p_site text, p_host bigint, p_url text, p_hosts text[], p_landmark text, p_settles_for text, p_media boolean,
+    p_suspect boolean
 ) RETURNS lanes.stop LANGUAGE plpgsql AS $$
 DECLARE
     t      CONSTANT timestamptz := lanes.now();
-    v_stop CONSTANT lanes.stop := lanes.browser_trouble(t);
+    v_stop lanes.stop := lanes.browser_trouble(t);
 BEGIN
+    IF v_stop.reason IS NULL AND p_suspect THEN
+        SELECT 'the browser was lost: others go first', others_until INTO v_stop FROM lanes.browser WHERE others_until > t;
+    END IF;
     IF v_stop.reason IS NOT NULL THEN RETURN v_stop; END IF;
     DELETE FROM lanes.browser_pages p WHERE p.site = p_site AND NOT lanes.is_in_hand(p.host_id, p.token, t);
-    INSERT INTO lanes.browser_pages (token, site, host_id, url, hosts, landmark, settles_for, media, asked_at)
-    VALUES (p_token, p_site, p_host, p_url, p_hosts, p_landmark, p_settles_for, p_media, t)
+    INSERT INTO lanes.browser_pages (token, site, host_id, url, hosts, landmark, settles_for, media, suspect, asked_at)
+    VALUES (p_token, p_site, p_host, p_url, p_hosts, p_landmark, p_settles_for, p_media, p_suspect, t)
     ON CONFLICT (site) DO NOTHING;
     IF NOT FOUND THEN RETURN ROW('another page of its Site is open', t + interval '10 seconds')::lanes.stop; END IF;
     PERFORM pg_notify('lanes_browser', '');
@@ -66,22 +70,26 @@ BEGIN
 END $$;
 
 -- The page that has waited longest, for an idle tab: none while the browser is lost; after that one alone, the probe, until it is answered.
+-- A suspect is opened alone as well, so that no page beside it is lost with it; what waits behind it does not overtake.
 CREATE FUNCTION lanes.take_page(p_patience interval) RETURNS SETOF lanes.browser_pages LANGUAGE plpgsql AS $$
 DECLARE
-    t CONSTANT timestamptz := lanes.now();
+    t        CONSTANT timestamptz := lanes.now();
+    v_lost   timestamptz;
+    v_in_tab boolean;
+    v_alone  boolean;
 BEGIN
-    -- Locked until the probe is taken, for another tab may take at the same instant.
-    PERFORM FROM lanes.browser WHERE browser_lost_until IS NOT NULL FOR NO KEY UPDATE;
-    IF FOUND AND (EXISTS (SELECT FROM lanes.browser WHERE browser_lost_until > t) OR EXISTS (
-        SELECT FROM lanes.browser_pages
-        WHERE taken_at IS NOT NULL AND answered_at IS NULL AND stop_reason IS NULL AND deadline_at > t)) THEN RETURN;
-    END IF;
+    -- Locked until the page is taken, for another tab may take at the same instant.
+    SELECT browser_lost_until INTO v_lost FROM lanes.browser
+    WHERE browser_lost_until IS NOT NULL OR EXISTS (SELECT FROM lanes.browser_pages WHERE suspect) FOR NO KEY UPDATE;
+    SELECT count(*) > 0, v_lost IS NOT NULL OR bool_or(suspect) INTO v_in_tab, v_alone FROM lanes.browser_pages
+    WHERE taken_at IS NOT NULL AND answered_at IS NULL AND stop_reason IS NULL AND deadline_at > t;
+    IF v_lost > t OR (v_in_tab AND v_alone) THEN RETURN; END IF;
     RETURN QUERY
     UPDATE lanes.browser_pages p SET taken_at = t, deadline_at = t + p_patience
     WHERE p.token = (
         SELECT q.token FROM lanes.browser_pages q
         WHERE q.taken_at IS NULL AND q.sent_at IS NULL AND lanes.is_in_hand(q.host_id, q.token, t)
-        ORDER BY q.asked_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+        ORDER BY q.asked_at LIMIT 1 FOR UPDATE SKIP LOCKED) AND NOT (p.suspect AND v_in_tab)
     RETURNING p.*;
 END $$;
 
@@ -131,15 +139,17 @@ BEGIN
     RETURN FOUND;
 END $$;
 
--- The browser is lost, from now on for p_wait: written once, whoever notices.  Whether that is news; the owner is told of the first of a row.
-CREATE FUNCTION lanes.lose_browser(p_wait interval) RETURNS boolean LANGUAGE plpgsql AS $$
+-- The browser is lost, from now on for p_wait, and for p_others_first more for whoever may have lost it: written once, whoever notices.
+-- Whether that is news; the owner is told of the first of a row.
+CREATE FUNCTION lanes.lose_browser(p_wait interval, p_others_first interval) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     t        CONSTANT timestamptz := lanes.now();
     v_before timestamptz;
 BEGIN
     SELECT browser_lost_until INTO v_before FROM lanes.browser FOR NO KEY UPDATE;
     IF NOT FOUND OR v_before > t THEN RETURN false; END IF;
-    UPDATE lanes.browser SET browser_lost_until = t + p_wait, awake = false;
+    UPDATE lanes.browser SET browser_lost_until = t + p_wait, others_until = t + p_wait + p_others_first,
+        lost_again = v_before IS NOT NULL, awake = false;
     IF v_before IS NULL THEN
         INSERT INTO lanes.notices (kind, event, body, made_at)
         VALUES ('browser lost', lanes.event('browser', 0, t), jsonb_build_object('since', t), t)
