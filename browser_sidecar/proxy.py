@@ -16,13 +16,14 @@ import os
 import secrets
 import socket
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from browser_sidecar.heads import END, Asked, read_head, split_head
 from lanes.core.answer import Trouble
-from lanes.core.urls import split
 from lanes.fetch.guard import Guard
 from lanes.fetch.limits import LIMITS, Limits
 
@@ -43,7 +44,6 @@ RESOLVERS: Final = 16
 T = TypeVar("T")
 
 _NO_SUCH_NAME = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
-_HOP_BY_HOP = {b"connection", b"proxy-connection", b"keep-alive", b"proxy-authorization"}
 _CHALLENGE = b"\r\n".join(
     (
         b"HTTP/1.1 407 Proxy Authentication Required",
@@ -72,16 +72,6 @@ class _Failed(Exception):
         super().__init__(failure.detail)
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """The head of a request to the proxy.  `onward`: what is written to the origin first; None: a tunnel."""
-
-    host: str
-    port: int
-    onward: bytes | None
-    credentials: bytes
-
-
 class Gate:
     """The way out of one page: a port of its own, and credentials that Chrome alone is told, so that no other program of this machine
     goes through it."""
@@ -97,6 +87,7 @@ class Gate:
         """What the guard refused, in words."""
         self._proxy = proxy
         self._drawn: dict[tuple[str, int], int] = {}
+        self._written: dict[tuple[str, int], float] = {}
         self._failures: dict[tuple[str, int], Failure] = {}
 
     @property
@@ -113,6 +104,14 @@ class Gate:
         self.received += size
         self._drawn[host, port] = self.drawn(host, port) + size
         return not self.is_spent
+
+    def written_at(self, host: str, port: int) -> float:
+        """The monotonic instant at which a plain request was last written there; 0: none was."""
+        return self._written.get((host.lower(), port), 0.0)
+
+    def writes(self, host: str, port: int) -> None:
+        """A plain request was written there just now."""
+        self._written[host, port] = time.monotonic()
 
     def failure(self, host: str, port: int) -> Failure | None:
         """Why `host` could not be reached when it was last asked for; None: it could."""
@@ -236,12 +235,12 @@ class Proxy:
             tasks.discard(task)
             writer.transport.abort()
 
-    async def _admitted(self, gate: Gate, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> _Asked | None:
+    async def _admitted(self, gate: Gate, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Asked | None:
         """What is asked for; None where whoever asks is not the Chrome of this gate, or has not yet shown to be.
 
         The connection ends then: on one that was used before, Chrome repeats a request that got no answer, and a Site would see two."""
         async with asyncio.timeout(PATIENCE):
-            asked = _read_head(await reader.readuntil(b"\r\n\r\n"))
+            asked = read_head(await reader.readuntil(b"\r\n\r\n"))
         if gate.knows(asked.credentials):
             return asked
         writer.write(_CHALLENGE)
@@ -249,7 +248,7 @@ class Proxy:
         return None
 
     async def _carry(
-        self, gate: Gate, asked: _Asked, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, gate: Gate, asked: Asked, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         try:
             from_origin, to_origin = await self._dialled(asked.host, asked.port)
@@ -272,7 +271,8 @@ class Proxy:
                     writer.write(b"HTTP/1.1 200 Connection Established\r\n\r\n")
                 else:
                     to_origin.write(asked.onward)
-                    counted(await _pass_head(from_origin, writer))
+                    gate.writes(asked.host, asked.port)
+                    await _pass_head(from_origin, writer, counted)
                 await _pour(from_origin, writer, counted)
                 await _finished(writer)
             finally:
@@ -321,7 +321,11 @@ class Proxy:
         raise _Failed(Failure(Trouble.DNS, f"{host}: a name without addresses", line_proved=True))
 
     def _is_ours(self, address: str, port: int) -> bool:
-        return port in self.off_limits and ipaddress.ip_address(address).is_loopback
+        """Whether that is this machine, however the address is written: 0.0.0.0 too leads to what listens on loopback."""
+        place = ipaddress.ip_address(address)
+        if isinstance(place, ipaddress.IPv6Address) and place.ipv4_mapped is not None:
+            place = place.ipv4_mapped
+        return port in self.off_limits and (place.is_loopback or place.is_unspecified)
 
 
 async def _pour(source: asyncio.StreamReader, into: asyncio.StreamWriter, goes_on: Callable[[int], bool]) -> None:
@@ -333,17 +337,29 @@ async def _pour(source: asyncio.StreamReader, into: asyncio.StreamWriter, goes_o
         into.write_eof()
 
 
-async def _pass_head(origin: asyncio.StreamReader, writer: asyncio.StreamWriter) -> int:
-    """The head of a plain answer, after which Chrome uses the connection no more: its next request may be to another host.  Its bytes."""
-    size = 0
+async def _pass_head(
+    origin: asyncio.StreamReader, writer: asyncio.StreamWriter, goes_on: Callable[[int], bool]
+) -> None:
+    """The head of a plain answer, after which Chrome uses the connection no more: its next request may be to another host.  Lines end as
+    the origin likes; what is no head is handed on as it is, for Chrome to judge."""
+    said, looked = bytearray(), 0
     while True:
-        async with asyncio.timeout(PATIENCE):
-            head = await origin.readuntil(b"\r\n\r\n")
-        size += len(head)
-        first, lines = _split_head(head)
-        writer.write(b"\r\n".join([first, *lines, b"Connection: close", b"", b""]))
-        if not first.partition(b" ")[2].startswith(b"1"):
-            return size
+        while (end := END.search(said, looked)) is None:
+            looked = max(0, len(said) - 2)
+            async with asyncio.timeout(PATIENCE):
+                piece = await origin.read(PIECE)
+            said += piece
+            if not piece or not goes_on(len(piece)) or len(said) > HEAD:
+                if not said.startswith(b"HTTP/"):  # half a head Chrome would take for a whole one
+                    writer.write(said)
+                return
+        head, said, looked = bytes(said[: end.end()]), said[end.end() :], 0
+        first, lines = split_head(head)
+        is_head = first.startswith(b"HTTP/")
+        writer.write(b"\r\n".join([first, *lines, b"Connection: close", b"", b""]) if is_head else head)
+        if not (is_head and first.partition(b" ")[2].startswith(b"1")):
+            writer.write(said)
+            return
 
 
 async def _finished(writer: asyncio.StreamWriter) -> None:
@@ -351,37 +367,6 @@ async def _finished(writer: asyncio.StreamWriter) -> None:
     writer.close()
     async with asyncio.timeout(PATIENCE):
         await writer.wait_closed()
-
-
-def _read_head(head: bytes) -> _Asked:
-    """Raises: ValueError where it is nothing that a proxy can carry."""
-    first, lines = _split_head(head)
-    method, target, version = first.split(b" ")
-    credentials = _credentials(head)
-    if method == b"CONNECT":
-        parts = split(f"https://{target.decode('ascii')}")
-        if parts is None or parts.target != "/":
-            raise ValueError("no host and port")
-        return _Asked(parts.host, parts.port, None, credentials)
-    parts = split(target.decode("ascii"))
-    if parts is None or parts.scheme != "http":
-        raise ValueError("no http URL")
-    first = b" ".join([method, parts.target.encode("ascii"), version])
-    return _Asked(parts.host, parts.port, b"\r\n".join([first, *lines, b"Connection: close", b"", b""]), credentials)
-
-
-def _split_head(head: bytes) -> tuple[bytes, list[bytes]]:
-    """The first line, and the header lines that concern more than this one connection."""
-    first, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
-    return first, [line for line in lines if line.partition(b":")[0].strip().lower() not in _HOP_BY_HOP]
-
-
-def _credentials(head: bytes) -> bytes:
-    for line in head.split(b"\r\n"):
-        name, _, value = line.partition(b":")
-        if name.strip().lower() == b"proxy-authorization":
-            return value.strip()
-    return b""
 
 
 def _why(error: OSError) -> str:

@@ -151,16 +151,19 @@ def test_of_several_addresses_only_those_that_may_be_are_dialled(gate: Gate, sit
     assert not net.dialled(forbidden.address)
 
 
-def test_our_own_ports_are_reached_by_nobody_even_where_loopback_is_allowed(net: Smallnet, site: Host) -> None:
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0", "[::ffff:127.0.0.1]", "[::ffff:0.0.0.0]", "[::]", "[::1]"])
+def test_our_own_ports_are_reached_by_nobody_even_where_everything_is_allowed(
+    net: Smallnet, site: Host, host: str
+) -> None:
     devtools = socket.create_server(("127.0.0.1", 0))
-    proxy = Proxy(Guard(["127.0.0.0/8"], net.resolver), QUICK)
+    proxy = Proxy(Guard(["0.0.0.0/0", "::/0"], net.resolver), QUICK)
     try:
         gate, other = proxy.open(), proxy.open()
         assert gate is not None
         assert other is not None
         proxy.off_limits.add(devtools.getsockname()[1])
         for port in (devtools.getsockname()[1], gate.port, other.port):
-            assert tunnelled(gate, f"127.0.0.1:{port}").startswith(b"HTTP/1.1 502 ")
+            assert tunnelled(gate, f"{host}:{port}").startswith(b"HTTP/1.1 502 ")
         assert tunnelled(gate, f"127.1.0.5:{net.port}").endswith(b"hello")
         assert len(gate.forbidden) == 3
         devtools.setblocking(False)
@@ -252,6 +255,8 @@ def test_with_its_page_a_gate_ends_and_all_that_goes_through_it(gate: Gate, site
     [
         raw(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"),
         raw(b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"),
+        raw(b"HTTP/1.1 200 OK\nContent-Length: 5\n\nhello"),
+        raw(b"HTTP/1.1 103 Early Hints\n\nHTTP/1.1 200 OK\r\nContent-Length: 5\n\r\nhello"),
         ok("hello").closing(),
         ok("hello").chunked(2).closing(),
     ],
