@@ -114,7 +114,7 @@ class Cdp:
             self._socket.settimeout(silence.ask)
         except (websocket.WebSocketException, OSError, ValueError) as error:
             self._socket.shutdown()  # type: ignore[no-untyped-call]
-            raise Gone(f"no connection: {_said(error)}") from error
+            raise Gone(f"no connection: {_unshaken(error)}") from error
         self._reader = threading.Thread(target=self._read, name="cdp", daemon=True)
         self._reader.start()
 
@@ -213,7 +213,7 @@ class Cdp:
                     self._take(json.loads(frame.decode("utf-8", "replace")))
         except (websocket.WebSocketException, OSError) as error:
             self._die(_said(error))
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             self._die(f"it says what is no message: {_said(error)}")
         finally:
             self._socket.shutdown()  # type: ignore[no-untyped-call]
@@ -250,3 +250,14 @@ class Cdp:
 
 def _said(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:200] or type(error).__name__
+
+
+def _unshaken(error: Exception) -> str:
+    """Why no hands were shaken: of the other side's own words, which may hold secrets, none but its status."""
+    match error:
+        case websocket.WebSocketBadStatusException(status_code=int(status)):
+            return f"status {status}"
+        case OSError() | websocket.WebSocketAddressException() | websocket.WebSocketTimeoutException():
+            return _said(error)
+        case _:
+            return "what is there is no WebSocket"

@@ -192,11 +192,22 @@ def test_a_server_that_is_idle_but_answers_pings_is_not_silent() -> None:
         (lambda peer: peer.write(frame(b"not json")), "no message"),
         (lambda peer: peer.write(frame(b"[1, 2]")), "no message"),
         (lambda peer: peer.write(frame(b"\xff\xfe{")), "no message"),
+        (lambda peer: peer.write(frame(b"[" * 100_000)), "no message"),
         (lambda peer: peer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n"), "."),
         (lambda peer: peer.write(b"\xf1\x02{}"), "."),
         (lambda peer: peer.write(b"\x81\x7f" + (protocol.LARGEST + 1).to_bytes(8, "big")), "bytes"),
     ],
-    ids=["closes", "says goodbye", "garbage", "no object", "no utf-8", "http", "reserved bits", "a frame too large"],
+    ids=[
+        "closes",
+        "says goodbye",
+        "garbage",
+        "no object",
+        "no utf-8",
+        "too deep",
+        "http",
+        "reserved bits",
+        "a frame too large",
+    ],
 )
 def test_a_server_that_ends_or_talks_nonsense_fails_every_pending_call_at_once(
     ends: Callable[[Peer], None], why: str
