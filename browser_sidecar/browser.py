@@ -12,16 +12,15 @@ import logging
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
 from browser_sidecar import chrome
-from browser_sidecar.cdp import Cdp, CdpError
+from browser_sidecar.cdp import Cdp, CdpError, Declined
 from browser_sidecar.chrome import Binary, Chrome, NotStarted
-from browser_sidecar.page import TIMES, Lost, Sending, Times, open_page
+from browser_sidecar.page import TIMES, Sending, Times, Visit, open_page
 from browser_sidecar.proxy import Proxy
-from lanes.core.pages import Opened, PageAsked
+from lanes.core.pages import PageAsked
 from lanes.fetch.guard import Guard
 
 log = logging.getLogger("browser_sidecar.browser")
@@ -32,18 +31,10 @@ ASKS_WITHIN: Final = 10.0
 """s for a Chrome elsewhere to say where its DevTools are."""
 ANSWERS_WITH: Final = 64 * 1024
 """Bytes that it may say."""
-
+TRIES_AGAIN: Final = 60.0
+"""s after which one that did not answer is asked again: it was started meanwhile, or its line is back."""
 
 _ENDING: Final = "it is being ended"
-
-
-@dataclass(frozen=True, slots=True)
-class Visit:
-    """What a page came to (as of `open_page`), the bytes that it drew through the proxy, and how often it asked for what it may not."""
-
-    came: Opened | Lost | None
-    received: int = 0
-    forbidden: int = 0
 
 
 class Browser(Protocol):
@@ -60,8 +51,8 @@ class Browser(Protocol):
     def lack(self) -> str | None:
         """Why no page can be opened, and what the owner can do; None: one can."""
 
-    def open(self, asked: PageAsked, sending: Sending) -> Visit:
-        """Opens a page, and wakes it first where it sleeps.  Raises: NotStarted."""
+    def open(self, asked: PageAsked, sending: Sending, taken: float) -> Visit:
+        """Opens a page that was taken at the monotonic instant `taken`, and wakes it first where it sleeps.  Raises: NotStarted."""
 
     def died(self) -> str | None:
         """Why it is gone although nobody gave it up; None: it is not."""
@@ -120,15 +111,17 @@ class OwnChrome:
                 self._lack, self._look_at = str(error), time.monotonic() + LOOKS_AGAIN
         return self._lack
 
-    def open(self, asked: PageAsked, sending: Sending) -> Visit:
+    def open(self, asked: PageAsked, sending: Sending, taken: float) -> Visit:
         cdp, agent = self._woken()
         if (gate := self._proxy.open()) is None:
             raise NotStarted(_ENDING)
+        until = taken + self._times.whole
         try:
-            came = open_page(cdp, asked, agent=agent, gate=gate, guard=self._guard, sending=sending, times=self._times)
+            return open_page(
+                cdp, asked, agent=agent, gate=gate, guard=self._guard, sending=sending, until=until, times=self._times
+            )
         finally:
             gate.close()
-        return Visit(came, gate.received, len(gate.forbidden))
 
     def died(self) -> str | None:
         awake, cdp = self._chrome, self._cdp
@@ -185,8 +178,11 @@ class OwnChrome:
 
 
 class ChromeElsewhere:
-    """A Chrome that somebody else runs, reached by its DevTools.  It has its own way to the network, where nothing can be kept from it:
-    literal addresses are judged before they are asked, and all others when Chrome reports them."""
+    """A Chrome that somebody else runs, reached by its DevTools.  It has its own way to the network, where little can be kept from it.
+
+    What a page, its frames and its workers ask of a literal address is judged before it is asked; where a name led is judged when Chrome
+    reports it.  Nothing there holds WebSockets (one to a literal address ends its page, once it is made), shared workers (they belong to no
+    page), what Chrome fetches and connects to ahead (speculation rules, preconnect) and WebRTC: DevTools has no way to stop them."""
 
     def __init__(self, url: str, guard: Guard, agent: str, *, times: Times = TIMES) -> None:
         self._url, self._guard, self._agent, self._times = url, guard, agent, times
@@ -206,13 +202,14 @@ class ChromeElsewhere:
     def lack(self) -> str | None:
         return None
 
-    def open(self, asked: PageAsked, sending: Sending) -> Visit:
+    def open(self, asked: PageAsked, sending: Sending, taken: float) -> Visit:
         with self._lock:
             if self._cdp is None:
                 self._cdp = self._attached()
             cdp, agent = self._cdp, self._says
-        return Visit(
-            open_page(cdp, asked, agent=agent, gate=None, guard=self._guard, sending=sending, times=self._times)
+        until = taken + self._times.whole
+        return open_page(
+            cdp, asked, agent=agent, gate=None, guard=self._guard, sending=sending, until=until, times=self._times
         )
 
     def died(self) -> str | None:
@@ -237,20 +234,32 @@ class ChromeElsewhere:
         self.give_up()
 
     def _attached(self) -> Cdp:
-        """Raises: NotStarted."""
+        """Raises: NotStarted.  Whoever is there may say anything, secrets of the address included: none of its words are told."""
+        cdp: Cdp | None = None
+        cause: Exception
         try:
             cdp = Cdp(_devtools(self._url))
             said = cdp.call("Browser.getVersion")
-        except (CdpError, OSError, http.client.HTTPException, ValueError, KeyError) as error:
-            raise NotStarted(f"no Chrome answers at LANES_BROWSER_WS_URL: {error}") from error
-        self._version = str(said["product"]).rpartition("/")[2]
-        self._says = f"{said['userAgent']} {self._agent}"
-        return cdp
+            self._version = str(said["product"]).rpartition("/")[2]
+            self._says = f"{said['userAgent']} {self._agent}"
+        except Declined as error:
+            why, cause = "its DevTools decline to say which version it is", error
+        except CdpError as error:
+            why, cause = str(error), error
+        except OSError as error:
+            why, cause = (error.strerror or type(error).__name__).lower(), error
+        except (http.client.HTTPException, LookupError, TypeError, ValueError) as error:
+            why, cause = "what is there does not say where its DevTools are", error
+        else:
+            return cdp
+        if cdp is not None:
+            cdp.close()
+        raise NotStarted(f"no Chrome answers at LANES_BROWSER_WS_URL: {why}", TRIES_AGAIN) from cause
 
 
 def _devtools(url: str) -> str:
     """The address of the browser's own DevTools: the one given, or, where that names no path, the one that Chrome says; it makes a new
-    one at each start."""
+    one at each start.  Raises: OSError, and what reading nonsense raises."""
     parts = urlsplit(url)
     if parts.path not in ("", "/") or parts.query:
         return url
@@ -260,8 +269,10 @@ def _devtools(url: str) -> str:
     )
     try:
         connection.request("GET", "/json/version")
-        said = json.loads(connection.getresponse().read(ANSWERS_WITH))["webSocketDebuggerUrl"]
+        place = json.loads(connection.getresponse().read(ANSWERS_WITH))["webSocketDebuggerUrl"]
     finally:
         with suppress(OSError):
             connection.close()
-    return urlsplit(str(said))._replace(scheme=parts.scheme, netloc=parts.netloc).geturl()
+    if not isinstance(place, str) or not (said := urlsplit(place)).path.startswith("/"):
+        raise ValueError
+    return said._replace(scheme=parts.scheme, netloc=parts.netloc).geturl()

@@ -110,7 +110,12 @@ HOW_TO_INSTALL: Final = (
 
 
 class NotStarted(Exception):
-    """Chrome cannot be had; the text says why, and what the owner can do."""
+    """Chrome cannot be had; the text says why, and what the owner can do.  `again`: s after which it is tried again; None: as long as
+    after a loss."""
+
+    def __init__(self, why: str, again: float | None = None) -> None:
+        self.again = again
+        super().__init__(why)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from browser_sidecar.browser import Visit
-from browser_sidecar.page import Lost
+from browser_sidecar.page import Lost, Visit
 from lanes import __version__
 from lanes.core.answer import Trouble
 from lanes.core.pages import NotShown, Shown
@@ -35,6 +34,7 @@ BROWSER_GAUGES: Final = {
     "browser_tabs": "Pages that are opened at a time, at most.",
     "browser_tabs_in_use": "Pages that have a tab.",
     "browser_memory_bytes": "What all processes of Chrome take, weighed once a minute; 0: it sleeps, or runs elsewhere.",
+    "browser_lost_until_timestamp_seconds": "When a browser that was lost is asked again (Unix time), as its row says; 0: it is not lost.",
     "lanes_database_up": GAUGES["lanes_database_up"],
 }
 
@@ -68,6 +68,10 @@ class SidecarMetrics:
     def lost(self) -> None:
         """The browser was lost."""
         self._counters["browser_lost_total"].inc()
+
+    def lost_until(self, instant: datetime | None) -> None:
+        """Until when nobody asks anything of the browser, as its row says."""
+        self._gauges["browser_lost_until_timestamp_seconds"].set(0 if instant is None else instant.timestamp())
 
     def restarted(self) -> None:
         """Chrome was ended to be started afresh."""

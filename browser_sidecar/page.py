@@ -1,7 +1,7 @@
 """One page, opened in a fresh context of a running Chrome, waited for and read (DESIGN 7).
 
 Owns what is waited for, for how long, and what the page came to.  Refuses to own: rows, the process, the way to the network.  Must never
-break: whatever a page does, it ends in its time, and nothing of it is left for the next.
+break: whatever a page does, it ends in its time, nothing of it is left for the next, and what it came to can be written down.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from typing import Any, Final
 from browser_sidecar.cdp import Cdp, CdpError, Declined, Gone, Late
 from browser_sidecar.failures import not_shown
 from browser_sidecar.proxy import Gate
-from browser_sidecar.seen import CRASHED, MOST, NO_BUFFERS, NOWHERE, Document, Seen
+from browser_sidecar.seen import CRASHED, MOST, NO_BUFFERS, NOWHERE, STOPPED_AT_BIRTH, Document, Seen
+from browser_sidecar.storable import storable
 from browser_sidecar.unwanted import MEDIA, patterns
 from lanes.core.answer import Trouble
 from lanes.core.challenge import LOOKED_AT, by_header, sign_of
 from lanes.core.pages import PATIENCE, SETTLING, NotShown, Opened, PageAsked, Shown
-from lanes.core.urls import split
+from lanes.core.urls import LONGEST_URL, split
 from lanes.fetch.guard import Guard
 from lanes.fetch.limits import LIMITS
 
@@ -31,7 +32,8 @@ log = logging.getLogger("browser_sidecar.page")
 PIECE: Final = 2**21
 """Characters of a page that are read at a time: other tabs share the socket."""
 
-Sending = Callable[[], timedelta | None]
+Sending = Callable[[float], timedelta | None]
+"""Asks, no longer than until a monotonic instant, whether a page may be sent: after what wait; None: not at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,8 @@ class Times:
     call: float = 15.0
     """For Chrome to answer anything else."""
     whole: float = PATIENCE.total_seconds() - 15.0
-    """From when a tab takes a page until it is answered: inside the time after which the browser would be called lost."""
+    """From when a tab takes a page, Chrome's start included, until it is answered: inside the time after which the browser would be called
+    lost.  Where less than `document` of it is left, nothing is sent any more."""
 
 
 TIMES: Final = Times()
@@ -61,6 +64,18 @@ class Lost:
     """The browser did not do what it should, for the reason in words; no fault of the page's Site is known."""
 
     why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """What a page came to; None: nothing was sent, its Poll is over or too little of its time was left.  `later`: s after the instant that
+    was noted (`sending`), at most, its last document's request was written (DESIGN 4, Sent).  `received`: bytes that it drew through the
+    proxy; `forbidden`: how often it asked there for what it may not."""
+
+    came: Opened | Lost | None
+    later: float = 0.0
+    received: int = 0
+    forbidden: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,26 +114,32 @@ def open_page(
     gate: Gate | None,
     guard: Guard,
     sending: Sending,
+    until: float,
     times: Times = TIMES,
-) -> Opened | Lost | None:
-    """What the page came to; None: nobody waits for it any more, and nothing was sent.
+) -> Visit:
+    """What the page came to by the monotonic instant `until`.
 
     `agent` is the whole User-Agent.  `gate`: its way to the network; None in a Chrome elsewhere, which has its own.  `sending` is called
-    right before the request is written, and says how long to wait first.
+    right before the request is written, and notes that instant.
     """
-    until = time.monotonic() + times.whole
-    context: str | None = None
+    context, tab, later = None, None, 0.0
+    came: Opened | Lost | None = None
     try:
         context = _context(cdp, gate)
         tab = _Tab(cdp, context, asked, agent, gate, guard, times)
-        if (wait := sending()) is None:
-            return None
-        return tab.opened(wait.total_seconds(), until)
+        asks, last = time.monotonic(), until - times.document
+        wait = sending(last) if asks <= last else None
+        if wait is not None and time.monotonic() + wait.total_seconds() <= last:
+            came = tab.opened(wait.total_seconds(), until)
+            later = max(0.0, tab.written_at - asks - wait.total_seconds())
     except CdpError as error:
-        return Lost(str(error))
+        came = Lost(str(error))
     finally:
+        if tab is not None:
+            tab.forget()
         if context is not None:
             _dispose(cdp, context, times)
+    return Visit(came, later) if gate is None else Visit(came, later, gate.received, len(gate.forbidden))
 
 
 def _context(cdp: Cdp, gate: Gate | None) -> str:
@@ -160,7 +181,7 @@ class _Tab:
         self._frame: str = made["targetId"]  # Chrome names a target after the frame at its top
         attached = self._call("Target.attachToTarget", {"targetId": self._frame, "flatten": True}, at=None)
         self._session: str = attached["sessionId"]
-        self._seen = Seen(cdp, self._session, self._frame, asked, gate, guard)
+        self._seen = Seen(cdp, self._session, self._frame, asked, gate, guard, agent)
         cdp.listen(self._session, self._seen.hear)
         kinds = () if gate is None else ("Document", *(() if asked.media else MEDIA))
         # Where no gate judges, every request that can be is looked at before it is made.
@@ -171,11 +192,26 @@ class _Tab:
         self._call("Network.enable", NO_BUFFERS)
         self._call("Emulation.setUserAgentOverride", {"userAgent": agent})
         self._call("Fetch.enable", {"handleAuthRequests": True, "patterns": held})
+        if gate is None:
+            self._call("Target.setAutoAttach", STOPPED_AT_BIRTH)
+
+    @property
+    def written_at(self) -> float:
+        """The monotonic instant at which its last document's request was written, or now: never one that is too early."""
+        return self._seen.written_at or time.monotonic()
 
     def opened(self, wait: float, until: float) -> Opened | Lost:
         """Sent off after `wait` seconds, and answered before `until`."""
         came = self._sent(wait, until)
-        return replace(came, line_proved=True) if isinstance(came, NotShown) and self._seen.answered else came
+        if isinstance(came, Lost):
+            return came
+        if isinstance(came, NotShown) and (self._seen.answered or (self._gate is not None and self._gate.received)):
+            came = replace(came, line_proved=True)  # whatever it was that came, it came by our line
+        return storable(came)
+
+    def forget(self) -> None:
+        """Nobody hears of it any more."""
+        self._seen.forget()
 
     def _sent(self, wait: float, until: float) -> Opened | Lost:
         begins = min(time.monotonic() + wait, until)
@@ -329,7 +365,7 @@ class _Tab:
         if max(length, size) > LIMITS.decoded:
             return NotShown(Trouble.OVERSIZE, f"more than {LIMITS.decoded} bytes of HTML")
         look = self._look()
-        url = document.url if look is None else look.url
+        url = document.url if look is None or len(look.url) > LONGEST_URL else look.url
         return Shown(document.status, document.headers, _plain(url), b"".join(pieces), held)
 
     def _evaluated(self, script: str, timeout: float | None = None) -> Any:

@@ -18,12 +18,14 @@ from browser_sidecar.cdp import Cdp
 from browser_sidecar.proxy import Gate
 from browser_sidecar.unwanted import MEDIA, is_unwanted
 from lanes.core.pages import PageAsked
-from lanes.core.urls import split
+from lanes.core.urls import Parts, split
 from lanes.fetch.guard import Guard
 from lanes.fetch.limits import LIMITS
 
 NO_BUFFERS: Final = {"maxTotalBufferSize": 0, "maxResourceBufferSize": 0, "maxPostDataSize": 0}
 """Chrome keeps no bodies for us, and sends none."""
+STOPPED_AT_BIRTH: Final = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
+"""What a page starts besides itself is told of, and waits until it is let go."""
 CRASHED: Final = "the tab crashed"
 NOWHERE: Final = "nowhere that can be asked"
 MOST: Final = LIMITS.hops + 1
@@ -62,7 +64,9 @@ class Document:
 class Seen:
     """The page in one session.  `gate`: its way out; None in a Chrome elsewhere, where `guard` judges what is reported."""
 
-    def __init__(self, cdp: Cdp, session: str, frame: str, asked: PageAsked, gate: Gate | None, guard: Guard) -> None:
+    def __init__(
+        self, cdp: Cdp, session: str, frame: str, asked: PageAsked, gate: Gate | None, guard: Guard, agent: str
+    ) -> None:
         self.changed = threading.Condition()
         self.current: Document | None = None
         """The document that is shown."""
@@ -81,8 +85,11 @@ class Seen:
         """Whether any header came for its frame: our line works."""
         self.went = 0
         """How often its frame went anywhere, redirects included."""
+        self.written_at: float | None = None
+        """Monotonic instant at which its frame's last request was written at the latest; None: no header has come for that."""
         self._cdp, self._session, self._frame, self._gate, self._guard = cdp, session, frame, gate, guard
-        self._hosts, self._media = frozenset(asked.hosts), asked.media
+        self._hosts, self._media, self._agent = frozenset(asked.hosts), asked.media, agent
+        self._sessions = [session]
         self._failed: dict[str, str] = {}
         self._documents: dict[str, Document] = {}
         self._tried = 0
@@ -100,6 +107,7 @@ class Seen:
             "Page.frameNavigated": self._navigated,
             "Page.javascriptDialogOpening": self._dialog,
             "Inspector.targetCrashed": self._crash,
+            "Target.attachedToTarget": self._adopt,
         }
 
     def hear(self, method: str, params: Mapping[str, Any]) -> None:
@@ -109,6 +117,11 @@ class Seen:
         with self.changed:
             answer(params)
             self.changed.notify_all()
+
+    def forget(self) -> None:
+        """No event is heard any more."""
+        for session in self._sessions:
+            self._cdp.end_session(session, "its page is over")
 
     def wire(self, document: Document) -> int:
         """Bytes of a document on the wire so far, or those it announces: the most that can be told.  While it is on its way Chrome tells
@@ -134,15 +147,47 @@ class Seen:
     def _tell(self, method: str, **params: Any) -> None:
         self._cdp.tell(method, params, self._session)
 
+    def _adopt(self, params: Mapping[str, Any]) -> None:
+        """A frame in a process of its own or a worker, of the page or of another such: it begins once its requests are looked at too.
+
+        A Chrome elsewhere alone tells of them: behind a gate nothing of a page gets past that."""
+        child = params["sessionId"]
+        self._sessions.append(child)
+        self._cdp.listen(child, lambda method, params: self._hear_child(child, method, params))
+        everything = {"handleAuthRequests": True, "patterns": [{"urlPattern": "*"}]}
+        for first, more in (
+            ("Fetch.enable", everything),
+            ("Network.enable", NO_BUFFERS),
+            ("Emulation.setUserAgentOverride", {"userAgent": self._agent}),
+            ("Target.setAutoAttach", STOPPED_AT_BIRTH),
+            ("Runtime.runIfWaitingForDebugger", {}),
+        ):
+            self._cdp.tell(first, more, child)
+
+    def _hear_child(self, child: str, method: str, params: Mapping[str, Any]) -> None:
+        with self.changed:
+            match method:
+                case "Fetch.requestPaused":
+                    goes = self._is_wanted(params.get("resourceType"), params["request"]["url"])
+                    self._cdp.tell(*_decided(params["requestId"], goes=goes), child)
+                case "Fetch.authRequired":
+                    self._cdp.tell(*_no_password(params["requestId"]), child)
+                case "Network.responseReceived":
+                    self._judge_address(params["response"])
+                case "Network.webSocketCreated":
+                    self._web_socket(params)
+                case "Target.attachedToTarget":
+                    self._adopt(params)
+                case _:
+                    return
+            self.changed.notify_all()
+
     def _request(self, params: Mapping[str, Any]) -> None:
         if params.get("resourceType") == "Document" and params.get("frameId") == self._frame:
             goes = self._may_go(params["request"]["url"])
         else:
             goes = self._is_wanted(params.get("resourceType"), params["request"]["url"])
-        if goes:
-            self._tell("Fetch.continueRequest", requestId=params["requestId"])
-        else:
-            self._tell("Fetch.failRequest", requestId=params["requestId"], errorReason="Aborted")
+        self._cdp.tell(*_decided(params["requestId"], goes=goes), self._session)
 
     def _may_go(self, url: str) -> bool:
         """Whether the page's own frame may go there."""
@@ -153,6 +198,7 @@ class Seen:
             self._judge_host(url)
             self.asking = url
             self.went += 1
+            self.written_at = None
         if self.left is not None or self.forbidden is not None or self.went > MOST:
             return False
         self._going = True
@@ -194,13 +240,12 @@ class Seen:
 
     def _response(self, params: Mapping[str, Any]) -> None:
         response = params["response"]
-        address = response.get("remoteIPAddress", "").strip("[]")
-        if self._gate is None and address and not self._guard.check(address):
-            self.forbidden = address
+        self._judge_address(response)
         parts = split(response["url"])
         if params.get("type") != "Document" or params.get("frameId") != self._frame or parts is None:
             return
         self.answered = True
+        self.written_at = self._written(response.get("timing") or {}, parts)
         headers = {name.lower(): ", ".join(value.split("\n")) for name, value in response["headers"].items()}
         loader = params["loaderId"]
         drawn = self._gate.drawn(parts.host, parts.port) if self._gate else 0
@@ -209,6 +254,13 @@ class Seen:
             loader, *place, response["status"], headers, time.monotonic(), drawn, told=not self._late
         )
         self._documents = {loader: self.coming} | ({self.current.loader: self.current} if self.current else {})
+
+    def _written(self, timing: Mapping[str, float], parts: Parts) -> float:
+        """When the request of a document was written whose header came just now.  Chrome tells how long it then waited for the header; a
+        plain request it had only handed to the gate by then."""
+        waited = max(0.0, timing.get("receiveHeadersEnd", 0.0) - timing.get("sendEnd", 0.0)) / 1000
+        passed_on = self._gate.written_at(parts.host, parts.port) if self._gate else 0.0
+        return max(time.monotonic() - waited, passed_on)
 
     def _data(self, params: Mapping[str, Any]) -> None:
         if (document := self._documents.get(params["requestId"])) is not None:
@@ -251,6 +303,22 @@ class Seen:
         self.crashed = True
         self._cdp.end_session(self._session, CRASHED)
 
+    def _judge_address(self, response: Mapping[str, Any]) -> None:
+        address = response.get("remoteIPAddress", "").strip("[]")
+        if self._gate is None and address and not self._guard.check(address):
+            self.forbidden = address
+
     def _judge_host(self, url: str) -> None:
         if self._gate is None and (parts := split(url)) is not None and self._guard.forbids(parts.host):
             self.forbidden = parts.host
+
+
+def _decided(request: str, *, goes: bool) -> tuple[str, Mapping[str, Any]]:
+    """The answer to a request that waits for it."""
+    if goes:
+        return "Fetch.continueRequest", {"requestId": request}
+    return "Fetch.failRequest", {"requestId": request, "errorReason": "Aborted"}
+
+
+def _no_password(request: str) -> tuple[str, Mapping[str, Any]]:
+    return "Fetch.continueWithAuth", {"requestId": request, "authChallengeResponse": {"response": "CancelAuth"}}

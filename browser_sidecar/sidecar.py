@@ -14,20 +14,19 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import partial
-from typing import Final, TypeVar
+from datetime import timedelta
+from typing import Final
 from uuid import UUID
 
 from browser_sidecar import chrome
-from browser_sidecar.browser import Browser, ChromeElsewhere, OwnChrome, Visit
+from browser_sidecar.browser import Browser, ChromeElsewhere, OwnChrome
 from browser_sidecar.chrome import NotStarted
+from browser_sidecar.errand import Errand
 from browser_sidecar.metrics import SidecarMetrics
-from browser_sidecar.page import Lost
-from lanes.core.pages import BEAT, LOST, PATIENCE, PageAsked
+from browser_sidecar.page import Lost, Visit
+from browser_sidecar.rhythm import RHYTHM, Rhythm
 from lanes.core.urls import shown
 from lanes.errors import DatabaseAway, SettingsError
 from lanes.fetch.guard import Guard
@@ -43,8 +42,7 @@ log = logging.getLogger("browser_sidecar")
 AWAY_FIRST, AWAY_LONGEST = 0.5, 10.0  # seconds between tries while Postgres is away
 ENDS: Final = 3.0
 """s for a tab to end its page once Chrome is gone."""
-
-T = TypeVar("T")
+NEVER: Final = float("inf")
 
 _ABOUT: Final = """\
 Owns Chrome, and opens in it the pages that the Lanes of some Sites ask for. It runs beside the Lanes, under supervisord;
@@ -70,27 +68,6 @@ Settings come from the environment alone; deploy/lanes.env.example explains each
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Rhythm:
-    """Seconds, pages and bytes."""
-
-    beat: float = BEAT.total_seconds()
-    idle: float = 300.0
-    """After which Chrome sleeps: what it would cost to wake it for the next page is 2 s."""
-    patience: float = PATIENCE.total_seconds()
-    retry: float = LOST.total_seconds()
-    """After which a Chrome that did not start is tried again."""
-    pages: int = 200
-    """After which Chrome is started afresh: it grows by a megabyte a page."""
-    weigh: float = 60.0
-    """Between two weighings, which take a tenth of a second."""
-    memory: int = 900 * 2**20
-    """Bytes past which it is started afresh: half as much again as it takes after so many pages; for each further tab a quarter more."""
-
-
-RHYTHM: Final = Rhythm()
-
-
 class Sidecar:
     """One thread for each tab, because a page's thread blocks while Chrome works; the loop's own never waits for a page."""
 
@@ -110,10 +87,11 @@ class Sidecar:
         self._threads = ThreadPoolExecutor(tabs, "tab")
         self._lock = threading.Lock()
         self._in_hand: dict[UUID, float] = {}
+        self._left: set[UUID] = set()
         self._loss: str | None = None
         self._broken: str | None = None
         self._broken_until = 0.0
-        self._unanswered = True
+        self._begun = False
         self._ours: bool | None = None
         self._told: str | None = None
         self._served = 0
@@ -183,13 +161,14 @@ class Sidecar:
     def _is_our_turn(self) -> bool:
         before, self._ours = self._ours, self._turn.take()
         if self._ours and before is not True:
-            self._unanswered, self._beat_at = True, 0.0
+            self._begun, self._beat_at = False, 0.0
         if self._ours is not before:
             log.info("this sidecar serves" if self._ours else "another sidecar serves, this one stands by")
         if not self._ours:
             self._metrics.stands(
                 "standing by: another sidecar serves", up=False, awake=self._browser.is_awake, in_use=len(self._in_hand)
             )
+            self._metrics.lost_until(None)
             if not self._in_hand:
                 self._rested()
         return self._ours
@@ -198,8 +177,8 @@ class Sidecar:
         if (died := self._browser.died()) is not None:
             self._lose(died)
         with self._lock:
-            overdue = any(time.monotonic() - began > self._rhythm.patience for began in self._in_hand.values())
-        if overdue:
+            is_overdue = any(time.monotonic() > deadline for deadline in self._in_hand.values())
+        if is_overdue:
             self._lose("a page was not done in its time")
         if self._loss is not None:
             news = self._store.lose()
@@ -227,7 +206,8 @@ class Sidecar:
         if trouble != self._told:
             log.error("no page can be opened: %s", trouble)
         if trouble != self._told or time.monotonic() >= self._weigh_at:
-            self._store.unable(trouble)
+            left = self._broken_until - time.monotonic()
+            self._store.unable(trouble, timedelta(seconds=left) if self._broken else None)
             self._weigh_at = time.monotonic() + self._rhythm.weigh
         self._told = trouble
         self._beat_at = time.monotonic() + self._rhythm.beat
@@ -236,21 +216,26 @@ class Sidecar:
         if self._told is not None:
             self._told, self._beat_at = None, 0.0
             log.info("pages can be opened version=%s", self._browser.version)
-        if self._unanswered and not self._in_hand:
-            # What a predecessor had in its tabs, or we in a time without Postgres, nobody has in a tab any more.
+        if not self._begun and not self._in_hand:
+            # What a predecessor had in its tabs, or we before a time without Postgres, nobody has in a tab any more.
             self._store.begin(self._browser.version)
-            self._unanswered = False
+            self._begun = True
+        for token in tuple(self._left):
+            self._store.leave(token)
+            self._left.discard(token)
         self._weigh()
         if not self._in_hand:
             self._rest()
         if time.monotonic() >= self._beat_at:
             self._beat_at = time.monotonic() + self._rhythm.beat
             self._browser.keep_house()
-            self._store.beat(awake=self._browser.is_awake, version=self._browser.version)
+            lost_until = self._store.beat(awake=self._browser.is_awake, version=self._browser.version)
+            self._metrics.lost_until(lost_until)
         while self._may_take() and (asked := self._store.take()) is not None:
+            errand = Errand(self._browser, self._store, asked, time.monotonic(), self._ending)
             with self._lock:
-                self._in_hand[asked.token] = time.monotonic()
-            self._threads.submit(self._carry, asked)
+                self._in_hand[asked.token] = errand.taken + self._rhythm.patience
+            self._threads.submit(self._carry, errand)
         in_use = len(self._in_hand)
         awake = self._browser.is_awake or in_use > 0
         state = f"{in_use} of {self._tabs} tabs in use" if in_use else "Chrome is awake" if awake else "Chrome sleeps"
@@ -261,7 +246,7 @@ class Sidecar:
             len(self._in_hand) < self._tabs
             and self._loss is None
             and self._broken is None
-            and not self._unanswered
+            and self._begun
             and not self.stopping
             and not self._worn
             and self._served + len(self._in_hand) < self._rhythm.pages
@@ -291,33 +276,37 @@ class Sidecar:
         self._metrics.weighs(0)
         return self._browser.give_up()
 
-    def _carry(self, asked: PageAsked) -> None:
+    def _carry(self, errand: Errand) -> None:
         """One page, in a tab's thread."""
-        began = time.monotonic()
+        asked = errand.asked
         try:
-            visit = self._browser.open(asked, partial(self._insist, partial(self._store.sending, asked.token)))
-            self._end_page(asked, visit, time.monotonic() - began)
+            visit = errand.run()
+            with self._lock:
+                self._in_hand[asked.token] = NEVER  # what is left takes as long as Postgres does: no fault of Chrome's
+            self._end_page(errand, visit)
         except NotStarted as error:
-            self._broken, self._broken_until = str(error), time.monotonic() + self._rhythm.retry
+            again = self._rhythm.retry if error.again is None else error.again
+            self._broken, self._broken_until = str(error), time.monotonic() + again
         except DatabaseAway as cause:
-            self._unanswered = True
+            self._left.add(asked.token)
             log.warning("a page ended without its database site=%s cause=%s", asked.site, cause)
         except Exception:
-            self._unanswered = True
-            log.exception("a bug ended a page site=%s", asked.site)
+            # Its row stays as it is: whoever waits for it calls the browser lost when its time is over, and asks for nothing meanwhile.
+            log.exception("a bug kept a page from its answer site=%s", asked.site)
         finally:
             self._idle_since = time.monotonic()
             with self._lock:
                 self._in_hand.pop(asked.token, None)
             self._wake_up()
 
-    def _end_page(self, asked: PageAsked, visit: Visit, seconds: float) -> None:
-        self._metrics.page_ended(visit, seconds)
+    def _end_page(self, errand: Errand, visit: Visit) -> None:
+        asked = errand.asked
+        self._metrics.page_ended(visit, time.monotonic() - errand.taken)
         self._served += 1
         self._worn = self._worn or self._served >= self._rhythm.pages
         match visit.came:
             case None:
-                return
+                self._left.add(asked.token)
             case Lost(why=why):
                 if not self.stopping:
                     log.warning(
@@ -325,17 +314,7 @@ class Sidecar:
                     )
                     self._lose(why)
             case came:
-                self._insist(partial(self._store.answer, asked.token, came))
-
-    def _insist(self, write: Callable[[], T]) -> T:
-        """Writes as soon as Postgres is there, within a page's time.  Raises: DatabaseAway."""
-        until = time.monotonic() + self._rhythm.patience
-        while True:
-            try:
-                return write()
-            except DatabaseAway:
-                if time.monotonic() >= until or self._ending.wait(AWAY_FIRST):
-                    raise
+                errand.tell(visit, came)
 
     def _wake_up(self) -> None:
         with suppress(BlockingIOError):  # it is being woken already
@@ -367,7 +346,8 @@ def browser_of(settings: Settings, agent: str) -> Browser:
     guard = Guard(settings.allow_networks)
     if settings.browser_ws_url is not None:
         log.warning(
-            "Chrome runs elsewhere and has its own way to the network: only literal addresses, and those that it reports, are checked"
+            "Chrome runs elsewhere and has its own way to the network: only literal addresses, and those that it reports, are checked; "
+            "nothing holds its WebSockets, its shared workers, and what it fetches ahead"
         )
         return ChromeElsewhere(settings.browser_ws_url, guard, agent)
     chrome.adopt_orphans()

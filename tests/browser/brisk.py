@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from browser_sidecar import chrome
 from browser_sidecar.browser import OwnChrome
-from browser_sidecar.sidecar import RHYTHM, serve
+from browser_sidecar.rhythm import RHYTHM
+from browser_sidecar.sidecar import serve
 from lanes.fetch.guard import Guard
 from lanes.settings import Settings
 

@@ -6,6 +6,7 @@ Where there is no Chromium, tests fail when CI is set and are skipped, loudly, a
 from __future__ import annotations
 
 import os
+import time
 import uuid
 from collections.abc import Iterator
 from datetime import timedelta
@@ -16,7 +17,7 @@ import pytest
 from browser_sidecar import chrome
 from browser_sidecar.cdp import Cdp
 from browser_sidecar.chrome import Binary, Chrome, NotStarted
-from browser_sidecar.page import Lost, Sending, Times, open_page
+from browser_sidecar.page import Lost, Sending, Times, Visit, open_page
 from browser_sidecar.proxy import Gate, Proxy
 from lanes.core.pages import NotShown, Opened, PageAsked, Shown
 from lanes.fetch.guard import Guard
@@ -30,7 +31,7 @@ PATIENT = Times(document=60.0, settling=90.0, settled=80.0, busy=5.0, call=15.0,
 """And for tests of what must come: whoever waited for something else would outlast the test."""
 
 
-def at_once() -> timedelta:
+def at_once(by: float) -> timedelta:
     """Nothing stands between a page and its request."""
     return timedelta(0)
 
@@ -97,10 +98,14 @@ class Tabs:
         self.proxy = Proxy(self.guard)
         self.gates: list[Gate] = []
 
-    def __call__(
-        self, url: str, *, sending: Sending = at_once, times: Times = PATIENT, **more: Any
-    ) -> Opened | Lost | None:
-        """What became of the page at `url`; more as of `asked_for`."""
+    def __call__(self, url: str, **more: Any) -> Opened | Lost | None:
+        """What became of the page at `url`; more as of `visit`."""
+        return self.visit(url, **more).came
+
+    def visit(
+        self, url: str, *, sending: Sending = at_once, times: Times = PATIENT, late: float = 0.0, **more: Any
+    ) -> Visit:
+        """The same, and all else that is known of it; a tab took it `late` seconds ago.  More as of `asked_for`."""
         cdp = self.running.connection()
         assert self.running.chrome is not None
         self.proxy.off_limits.add(self.running.chrome.port)
@@ -115,6 +120,7 @@ class Tabs:
                 gate=gate,
                 guard=self.guard,
                 sending=sending,
+                until=time.monotonic() - late + times.whole,
                 times=times,
             )
         finally:

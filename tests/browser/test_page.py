@@ -117,7 +117,7 @@ def test_a_wait_before_the_request_is_obeyed(tabs: Tabs, site: Host, net: Smalln
     site.page("/title", html(CHAPTER))
     asked_at = []
 
-    def soon() -> timedelta:
+    def soon(_: float) -> timedelta:
         asked_at.append(time.monotonic())
         return timedelta(seconds=0.7)
 
@@ -126,7 +126,7 @@ def test_a_wait_before_the_request_is_obeyed(tabs: Tabs, site: Host, net: Smalln
 
 
 def test_a_page_that_nobody_waits_for_is_not_sent(tabs: Tabs, site: Host, net: Smallnet) -> None:
-    assert tabs(site.url("/title"), sending=lambda: None) is None
+    assert tabs(site.url("/title"), sending=lambda _: None) is None
     assert not net.dialled(site.address)
 
 
@@ -199,9 +199,37 @@ def test_a_document_that_never_ends_is_none_though_its_landmark_is_there(tabs: T
     assert (came.trouble, came.detail, came.line_proved) == (Trouble.TIMEOUT, "the document did not end in time", True)
 
 
-def test_what_waits_for_no_document_any_more_is_over_before_the_browser_would_be_called_lost(
+def test_a_page_is_over_before_the_browser_would_be_called_lost_however_long_its_document_took(
     tabs: Tabs, site: Host
 ) -> None:
+    """One deadline from when a tab took it; what its landmark would have been waited for is cut short."""
+    times = replace(PATIENT, document=1.0, whole=3.0)
+    site.page("/title", html("<p>nothing to see"))
+    assert b"nothing to see" in tabs.shown(site.url("/title"), times=times).html
     site.script("/slow", ok(html(CHAPTER), "text/html").after(3))
-    came = tabs.not_shown(site.url("/slow"), times=replace(QUICK, whole=1.0))
-    assert (came.trouble, came.line_proved) == (Trouble.TIMEOUT, False)
+    came = tabs.not_shown(site.url("/slow"), times=times)
+    assert (came.trouble, came.detail, came.line_proved) == (Trouble.TIMEOUT, "no answer within 1 s", False)
+
+
+def test_where_too_little_of_its_time_is_left_nothing_is_asked(tabs: Tabs, site: Host, net: Smallnet) -> None:
+    """Chrome took long to start: its Series would be charged for what is no fault of its Site."""
+
+    def never(_: float) -> timedelta:
+        raise AssertionError("the instant of sending was noted")
+
+    times = replace(PATIENT, document=60.0, whole=105.0)
+    assert tabs(site.url("/title"), times=times, late=46.0, sending=never) is None
+    assert tabs(site.url("/title"), times=times, late=40.0, sending=lambda _: timedelta(seconds=6)) is None
+    assert not net.dialled(site.address)
+
+
+def test_how_long_may_be_asked_whether_it_may_be_sent_is_told(tabs: Tabs, site: Host) -> None:
+    site.page("/title", html(CHAPTER))
+    told: list[float] = []
+
+    def note(by: float) -> timedelta:
+        told.append(by - time.monotonic())
+        return timedelta(0)
+
+    tabs.shown(site.url("/title"), times=replace(PATIENT, document=60.0, whole=105.0), sending=note)
+    assert 30 < told[0] <= 45

@@ -3,133 +3,20 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import timedelta
 
 import psycopg
 import pytest
 
-from browser_sidecar.browser import Visit
 from browser_sidecar.chrome import NotStarted
 from browser_sidecar.metrics import SidecarMetrics
-from browser_sidecar.page import Lost, Sending
-from browser_sidecar.sidecar import Rhythm, Sidecar
+from browser_sidecar.page import Lost
+from browser_sidecar.rhythm import Rhythm
 from lanes.core.answer import Trouble
 from lanes.core.pages import LOST, NotShown, PageAsked, Shown
-from lanes.store.browsing import ServingStore
-from lanes.store.pool import Database
-from lanes.store.turn import Turn
-from tests.browser.rows import DEADLINE, Rows
+from tests.browser.rows import Rows
+from tests.browser.serving import PAGE, Scripted, Serving, held, serving, until
 from tests.fix_database import Clock
-
-QUICK = Rhythm(beat=0.05, idle=300.0)
-PAGE = Shown(200, {"content-type": "text/html"}, "http://site.test/", b"<p class=chapter>One</p>")
-
-
-@dataclass
-class Scripted:
-    """A browser: what a page comes to is `deed`, which may wait, raise, or be None."""
-
-    deed: Callable[[PageAsked], object] = lambda _: PAGE
-    lacking: str | None = None
-    weight: int = 1
-    version: str | None = "156.0"
-    is_awake: bool = False
-    dead: str | None = None
-    opened: list[str] = field(default_factory=list)
-    ended: int = 0
-    """How often it was given up while awake."""
-    ends: threading.Event | None = None
-    """Set when it is given up."""
-
-    def lack(self) -> str | None:
-        return self.lacking
-
-    def open(self, asked: PageAsked, sending: Sending) -> Visit:
-        self.is_awake = True
-        self.opened.append(asked.url)
-        if sending() is None:
-            return Visit(None)
-        return Visit(self.deed(asked), received=10)  # type: ignore[arg-type]
-
-    def died(self) -> str | None:
-        return self.dead
-
-    def give_up(self) -> bool:
-        awake, self.is_awake, self.dead = self.is_awake, False, None
-        self.ended += awake
-        if self.ends is not None:
-            self.ends.set()
-        return awake
-
-    def memory(self) -> int:
-        return self.weight
-
-    def keep_house(self) -> None:
-        return
-
-    def close(self) -> None:
-        self.give_up()
-
-
-class Serving:
-    """A sidecar at work in a thread."""
-
-    def __init__(self, url: str, browser: Scripted, rhythm: Rhythm = QUICK, tabs: int = 1) -> None:
-        self.browser = browser
-        self.database = Database(url, application="the sidecar")
-        self.turn = Turn(url, "browser")
-        self.store = ServingStore(self.database)
-        self.metrics = SidecarMetrics(tabs)
-        self.sidecar = Sidecar(self.store, self.turn, browser, self.metrics, tabs=tabs, rhythm=rhythm)
-        self._bell = self.store.bell()
-        self._thread = threading.Thread(target=self.sidecar.run, args=(self._bell,), name="sidecar")
-        self._thread.start()
-
-    def stop(self) -> None:
-        if self.sidecar.stopping and not self._thread.is_alive():
-            return
-        self.sidecar.stop()
-        self._thread.join(60)
-        assert not self._thread.is_alive()
-        self.sidecar.finish()
-        self._bell.close()
-        self.turn.leave()
-        self.database.close()
-
-    def count(self, name: str, **labels: str) -> float:
-        return self.metrics.registry.get_sample_value(name, labels) or 0.0
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait until it is so."""
-    deadline = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
-@contextmanager
-def serving(rows: Rows, browser: Scripted, rhythm: Rhythm = QUICK, tabs: int = 1) -> Iterator[Serving]:
-    serving = Serving(rows.url, browser, rhythm, tabs)
-    try:
-        rows.wait_for("SELECT FROM lanes.browser WHERE heartbeat_at > '-infinity' OR trouble IS NOT NULL")
-        yield serving
-    finally:
-        serving.stop()
-
-
-def held(gate: threading.Event, then: object = PAGE) -> Callable[[PageAsked], object]:
-    """A page that waits."""
-
-    def deed(_: PageAsked) -> object:
-        assert gate.wait(60)
-        return then
-
-    return deed
 
 
 def test_a_page_is_taken_sent_and_answered(rows: Rows) -> None:
@@ -207,6 +94,7 @@ def test_a_lost_page_is_written_once_chrome_is_ended_and_nothing_is_taken_until_
         lost_until = rows.lost_until
         assert timedelta(minutes=14) < lost_until - rows.one("SELECT lanes.now() AS it").it <= LOST
         assert at_work.browser.ended == 1
+        until(lambda: at_work.count("browser_lost_until_timestamp_seconds") == lost_until.timestamp())
         page = rows.look(token)
         assert page is not None
         assert page.opened is None
@@ -218,6 +106,7 @@ def test_a_lost_page_is_written_once_chrome_is_ended_and_nothing_is_taken_until_
         assert rows.opened(rows.asked("http://site.test/")) == PAGE
         assert rows.lost_until is None
         assert (at_work.count("browser_lost_total"), at_work.browser.ended) == (1, 1)
+        until(lambda: at_work.count("browser_lost_until_timestamp_seconds") == 0)
 
 
 def test_of_several_pages_in_a_lost_browser_the_loss_is_one(rows: Rows) -> None:
@@ -317,7 +206,10 @@ def test_a_chrome_that_does_not_start_is_down_and_tried_again_later(rows: Rows) 
 
     with serving(rows, Scripted(start), Rhythm(beat=0.05, retry=0.5)):
         rows.asked("http://site.test/")
-        rows.wait_for("SELECT FROM lanes.browser WHERE trouble = 'Chrome ended at once: No usable sandbox'")
+        rows.wait_for(
+            "SELECT FROM lanes.browser WHERE trouble = 'Chrome ended at once: No usable sandbox' "
+            "AND trouble_until <= lanes.now() + '0.5 s'"
+        )
         assert rows.lost_until is None
         rows.tell("DELETE FROM lanes.browser_pages")
         rows.wait_for("SELECT FROM lanes.browser WHERE trouble IS NULL")
@@ -344,23 +236,6 @@ def test_a_page_whose_poll_is_over_is_not_opened_and_nothing_is_written(rows: Ro
         page = rows.look(token)
         assert page is None or page.sent_at is None
         assert at_work.count("browser_lost_total") == 0
-
-
-def test_a_bug_in_a_tab_costs_its_page_alone(rows: Rows, caplog: pytest.LogCaptureFixture) -> None:
-    fates: list[object] = [PAGE, KeyError("a bug")]
-
-    def deed(_: PageAsked) -> object:
-        fate = fates.pop() if len(fates) > 1 else fates[0]
-        if isinstance(fate, Exception):
-            raise fate
-        return fate
-
-    with serving(rows, Scripted(deed)):
-        token = rows.asked("http://site.test/")
-        page = rows.until(token, lambda page: page is None or (page.sent_at is not None and not page.taken))
-        assert page is None or page.opened is None  # no tab has it any more: whoever asked puts its Poll back
-        assert rows.opened(rows.asked("http://site.test/", "other")) == PAGE
-    assert "a bug ended a page" in caplog.text
 
 
 def test_a_second_sidecar_stands_by_and_takes_over(rows: Rows) -> None:
@@ -429,7 +304,14 @@ def test_every_outcome_has_its_series_from_the_start() -> None:
     metrics = SidecarMetrics(2)
     for outcome in ("shown", "held", "forbidden", "lost", "unwanted", *(trouble.value for trouble in Trouble)):
         assert metrics.registry.get_sample_value("browser_pages_total", {"outcome": outcome}) == 0
-    for name in ("browser_up", "browser_awake", "browser_restarts_total", "browser_lost_total", "browser_memory_bytes"):
+    for name in (
+        "browser_up",
+        "browser_awake",
+        "browser_restarts_total",
+        "browser_lost_total",
+        "browser_lost_until_timestamp_seconds",
+        "browser_memory_bytes",
+    ):
         assert metrics.registry.get_sample_value(name) == 0
     assert metrics.registry.get_sample_value("browser_tabs") == 2
     assert metrics.health().ok is False

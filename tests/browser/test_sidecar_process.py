@@ -8,21 +8,21 @@ import signal
 from datetime import timedelta
 from pathlib import Path
 
-import psutil
 import pytest
 
-from browser_sidecar.chrome import Binary, Chrome
-from lanes.core.answer import Trouble
-from lanes.core.pages import LOST, NotShown, Shown
+from browser_sidecar.chrome import Binary
+from lanes.core.pages import LOST, Shown
 from tests.browser.conftest import CHAPTER, html
 from tests.browser.fix_process import Process, StartSidecar, alive, until
 from tests.browser.rows import Rows
 from tests.fix_database import Clock
-from tests.smallnet import Host, Smallnet, redirect
+from tests.smallnet import Host, Smallnet
 
 MANY = 40
-"""CASES H6 asks for 500 pages: they take five minutes, so `python -m bench browser` opens that many, and here are as many as make two
-and a half rounds of a Chrome that is started afresh after every 15."""
+"""CASES H6 asks for 500 pages: they take five minutes, so `python -m bench browser` opens that many and prints what Chrome and sidecar take
+after every hundred; here are as many as make two and a half rounds of a Chrome that is started afresh after every 15."""
+GROWS = 1.25
+"""Times what it took in its first round that Chrome may take in any; 1.01 was measured."""
 
 
 @pytest.fixture
@@ -86,16 +86,21 @@ def test_many_pages_in_a_row_leave_no_zombie_and_see_chrome_started_afresh(
 ) -> None:
     """CASES H6."""
     sidecar = start_sidecar("tests.browser.brisk", "15")
-    groups: set[int] = set()
+    groups: list[int] = []
+    weights: list[int] = []
     for n in range(MANY):
         token = rows.asked(site.url("/title"), f"site-{n % 2}")
         assert isinstance(rows.opened(token), Shown)
-        if n % 15 == 7:
-            groups.add(sidecar.chrome())
+        if n % 15 in (4, 13):
+            until(lambda: sidecar.metric("browser_tabs_in_use") == 0, lambda: sidecar.said)
+            groups.append(sidecar.chrome())
+            weights.append(sidecar.weight())
         rows.tell("DELETE FROM lanes.browser_pages WHERE token = %s", token)
     until(lambda: not sidecar.zombies(), lambda: str(sidecar.zombies()))
     assert len(sidecar.children()) < 20, "processes of pages are left"
-    assert len(groups) == 3
+    assert len(set(groups)) == 3
+    assert len(weights) == 5
+    assert max(weights) <= GROWS * weights[0], weights
     assert sidecar.metric("browser_restarts_total") == 2
     assert sidecar.metric('browser_pages_total{outcome="shown"}') == MANY
     assert rows.lost_until is None
@@ -167,54 +172,3 @@ def test_it_waits_for_its_tables(empty_database: object, binary: Binary, tmp_pat
     with empty_database() as url, Process(tmp_path / "log", url) as sidecar:  # type: ignore[operator]
         sidecar.says("Run `lanes migrate`")
         assert sidecar.ends() == 0
-
-
-# A Chrome that runs elsewhere
-
-
-@pytest.fixture
-def elsewhere(binary: Binary) -> object:
-    """A Chrome that reaches loopback by itself."""
-    started = Chrome(binary, flags=("--no-proxy-server", "--host-resolver-rules=MAP turned.test 127.2.0.7"))
-    yield started
-    started.kill()
-
-
-@pytest.mark.parametrize("path", ["", "/", "the browser's own"])
-def test_a_chrome_elsewhere_is_attached_to_and_outlives_us(
-    rows: Rows, site: Host, start_sidecar: StartSidecar, elsewhere: Chrome, path: str
-) -> None:
-    url = elsewhere.url if path.startswith("the") else f"ws://127.0.0.1:{elsewhere.port}{path}"
-    sidecar = start_sidecar(LANES_BROWSER_WS_URL=url)
-    sidecar.says("only literal addresses, and those that it reports, are checked")
-    assert isinstance(rows.opened(rows.asked(site.url("/title"))), Shown)
-    assert sidecar.children() == []
-    assert sidecar.ends() == 0
-    assert not elsewhere.is_gone()
-    assert [each for each in psutil.Process(elsewhere.pid).children(True) if "--type=renderer" in each.cmdline()] == []
-
-
-def test_in_a_chrome_elsewhere_literal_addresses_are_refused_and_reported_ones_end_the_page(
-    rows: Rows, site: Host, start_sidecar: StartSidecar, elsewhere: Chrome
-) -> None:
-    forbidden = site.net.host("127.2.0.7", forbidden=True)
-    forbidden.page("/", html(CHAPTER))
-    other = site.net.host("127.2.0.8", forbidden=True)
-    site.script("/there", redirect(other.url("/"), 302))
-    site.page("/inside", html(f"<iframe src={other.url('/')}></iframe>"))
-    turned = f"http://turned.test:{site.net.port}/"
-    start_sidecar(LANES_BROWSER_WS_URL=elsewhere.url)
-    found = []
-    for n, url in enumerate((other.url("/"), site.url("/there"), site.url("/inside"), turned)):
-        came = rows.opened(rows.asked(url, f"site-{n}"))
-        assert isinstance(came, NotShown), came
-        found.append((came.trouble, came.forbidden))
-    assert found == [(Trouble.CONNECT, "127.2.0.8")] * 3 + [(Trouble.CONNECT, "127.2.0.7")]
-    assert site.net.record.of(other) == []  # it may have been dialled: Chrome opens connections ahead
-
-
-def test_a_chrome_elsewhere_that_does_not_answer_is_down(rows: Rows, site: Host, start_sidecar: StartSidecar) -> None:
-    start_sidecar(LANES_BROWSER_WS_URL="ws://127.0.0.1:9")
-    rows.asked(site.url("/title"))
-    told = rows.wait_for("SELECT trouble FROM lanes.browser WHERE trouble IS NOT NULL").trouble
-    assert told.startswith("no Chrome answers at LANES_BROWSER_WS_URL")
