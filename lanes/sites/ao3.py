@@ -93,7 +93,7 @@ def _index(page: Element, url: str) -> Document | None:
     """The page of a work that lists its chapters."""
     headings = (each for each in page.each("h2", cls="heading") if each.text.startswith(_HEADING))
     heading = next(headings, None)
-    listed = next((each for each in page.each("ol", cls="chapter") if each.matches("", "index", "")), None)
+    listed = page.first("ol", cls="chapter index")
     if heading is None or listed is None:
         return None
     work = heading.first("a")
@@ -120,7 +120,7 @@ def _work(page: Element, url: str) -> Document | None:
 def _says(page: Element) -> Iterator[tuple[str, str]]:
     """Headings and paragraphs of the page's own part, where the Site speaks for itself."""
     main = page.first(ident="main") or page
-    return ((each.tag, each.text) for each in main.each() if each.tag in ("h2", "h3", "p"))
+    return ((tag, each.text) for tag in ("h2", "h3", "p") for each in main.each(tag))
 
 
 def _other(page: Element, text: str) -> Reading:

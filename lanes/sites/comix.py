@@ -58,8 +58,8 @@ def _detail(page: Element) -> dict[str, Any]:
 
 def _beside(row: Element, primary: Element) -> Iterator[str]:
     """The texts of a row that are not of its link."""
-    inside = {id(each) for each in primary.each()}
-    for each in row.each():
+    inside = {id(each) for each in primary.elements()}
+    for each in row.elements():
         if id(each) not in inside and not any(isinstance(part, Element) for part in each.inside):
             yield each.text
 
@@ -92,8 +92,8 @@ def read(body: bytes, content_type: str | None, url: str, at: datetime) -> Readi
     text = text_of_page(body, content_type)
     page = parse(text)
     detail = _detail(page)
-    rows = (_row(row, url, at) for row in page.each(cls="mchap-item"))
-    items = tuple(islice(filter(None, rows), MAX_ITEMS))
+    rows = (_row(row, url, at) for row in islice(page.each(cls="mchap-item"), MAX_ITEMS))
+    items = tuple(filter(None, rows))
     latest = decimal(text_of(detail.get("latestChapter")))
     if not items and latest is None and detail.get("hasChapters") is not False:
         return not_recognised("this is no title's page with its list of Chapters", text)

@@ -93,7 +93,7 @@ def _guess(body: bytes, named: list[str]) -> str:
                 continue
     text = body.decode("utf-8", "replace")
     broken = text.count("\ufffd")
-    if broken * 4 <= sum(1 for character in text if character > "\x7f"):
+    if broken * 4 <= len(text) - len(text.encode("ascii", "ignore")):
         return text
     return body.decode("cp1252", "replace")
 

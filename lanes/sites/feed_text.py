@@ -16,6 +16,9 @@ MAX_TITLE = 1_000
 MAX_URL = 4_096
 """Characters of a URL; a longer one is no link.  Servers commonly refuse more than 8,000, and 2,000 is already rare."""
 
+MAX_LAYERS = 10
+"""Layers of escaping that a link is freed of; one under more is no link.  Publishers put up to three."""
+
 INLINE = frozenset({
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "del", "dfn", "em", "font", "i", "ins",
     "kbd", "mark", "q", "rp", "rt", "ruby", "s", "samp", "small", "span", "strike", "strong", "sub", "sup",
@@ -113,10 +116,14 @@ def link(raw: str, base: str) -> str | None:
     raw = raw.strip()
     if len(raw) <= MAX_URL and _ORDINARY_LINK.fullmatch(raw):
         return raw
+    if len(raw) > MAX_URL * MAX_LAYERS:
+        return None
     href, before = _BREAKS.sub("", mend(raw)), ""
-    while href != before:  # to its end, since a parser underneath may have done it once
+    for _ in range(MAX_LAYERS):  # to its end, since a parser underneath may have done it once
         href, before = _STRAY_REFERENCE.sub(r"&\1", href.replace("&amp;", "&")), href
-    if not href:
+        if href == before:
+            break
+    if not href or href != before:
         return None
     try:
         url = join(base, href)

@@ -6,12 +6,12 @@ break: no bytes raise, and a page, an error or nothing at all is never an empty 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from urllib.parse import urlsplit
 
+from lanes.core.challenge import asks_for_password
 from lanes.core.chapters import Document, NotRecognised, Reading
 from lanes.sites import feed_text, recognisers
 from lanes.sites.feed_bytes import to_utf8
@@ -35,7 +35,6 @@ PAGE = 256 << 10
 _CONTROLS = bytes({*range(32)} - set(b"\t\n\r"))
 """Control characters that XML does not allow, and that writers paste into titles all the same (CASES G2)."""
 
-_PASSWORD = re.compile(r"<input[^>]{1,500}type\s*=\s*[\"']?password", re.IGNORECASE)
 _LOG_IN_PATHS = (
     "/login",
     "/log-in",
@@ -57,7 +56,7 @@ def _page(text: str, url: str) -> NotRecognised:
         path = urlsplit(url).path.rstrip("/").lower()
     except ValueError:
         path = ""
-    log_in = path.endswith(_LOG_IN_PATHS) or _PASSWORD.search(text, 0, PAGE)
+    log_in = path.endswith(_LOG_IN_PATHS) or asks_for_password(text[:PAGE])
     return _refused("this is a log-in page, not a feed" if log_in else "this is a web page, not a feed", text)
 
 

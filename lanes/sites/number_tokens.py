@@ -37,7 +37,7 @@ def _token(letter: str, unspaced: str = "") -> re.Pattern[str]:
         r"(?P<number>[0-9]+(?:[.,:/~-][0-9]+)*)"
         rf"|{unspaced}(?P<word>{letter}+(?:'{letter}+)*)"
         rf"|(?P<hash>[#№])|(?P<open>[{re.escape(_OPENED)}])|(?P<close>[{re.escape(CLOSING)}])"
-        rf"|(?P<mark>(?<!{letter})-|-(?!\w)|[^\w\s-]))"
+        rf"|(?P<mark>(?<!{letter})-|-(?!\w)|[^\w\s-])|(?P<rest>\Z))"
     )
 
 
@@ -111,6 +111,8 @@ def tokens(title: str) -> list[Token]:
     before = ""
     for found in (_ASCII if title.isascii() else _ANY).finditer(title):
         kind = found.lastgroup or ""
+        if kind == "rest":  # else what parts words at the end would be tried again from each place in it
+            break
         text = found[kind]
         end = found.end()
         start = end - len(text)

@@ -19,10 +19,14 @@ PAGE: Final = 4 << 20
 """Bytes of a page that are looked at: the longest list seen has 2,000 rows of 1 KiB, twice."""
 DEPTH: Final = 100
 """Levels of nesting that are kept apart: pages seen have 30.  What is deeper counts as if it stood at this depth."""
+DEEPEST: Final = 256
+"""Open elements at which a page ends: the parser looks through all of them for each end that closes none."""
 PARTS: Final = 200_000
 """Elements and texts that are kept: 2,000 rows of 20 are a fifth of it."""
 ATTRIBUTES: Final = 50
 """Attributes of one element that are kept."""
+_CHUNK: Final = 8 << 10
+"""Bytes that the parser is given at a time: it stops for what is too much only between two of them."""
 START: Final = 200
 """Characters of what was not recognised that are kept for the owner (CASES D6)."""
 
@@ -40,25 +44,31 @@ class Element:
         return self.attributes.get(name, "")
 
     def each(self, tag: str = "", *, cls: str = "", ident: str = "") -> Iterator[Element]:
-        """The elements inside, at any depth, that have this tag, this class and this id, in page order."""
+        """The elements inside, at any depth, that have this tag, all of these classes and this id, in page order.
+
+        What stands inside one of them is a part of it, and no other of them: so a reader of each looks at every part of a page once,
+        however the page nests them.
+        """
         left = [self]
         while left:
             found = left.pop()
             if found is not self and found.matches(tag, cls, ident):
+                yield found
+            else:
+                left.extend(part for part in reversed(found.inside) if isinstance(part, Element))
+
+    def elements(self) -> Iterator[Element]:
+        """All elements inside, at any depth, in page order."""
+        left = [self]
+        while left:
+            found = left.pop()
+            if found is not self:
                 yield found
             left.extend(part for part in reversed(found.inside) if isinstance(part, Element))
 
     def first(self, tag: str = "", *, cls: str = "", ident: str = "") -> Element | None:
         """The first of `each`."""
         return next(self.each(tag, cls=cls, ident=ident), None)
-
-    def matches(self, tag: str, cls: str, ident: str) -> bool:
-        """Whether it has this tag, this class and this id; "" is any."""
-        return (
-            (not tag or self.tag == tag)
-            and (not cls or cls in self.get("class").split())
-            and (not ident or self.get("id") == ident)
-        )
 
     @property
     def source(self) -> str:
@@ -78,9 +88,17 @@ class Element:
         """All text inside as one line, as much as a title may have."""
         return feed_text.title(self.source, markup=False)
 
+    def matches(self, tag: str, cls: str, ident: str) -> bool:
+        """Whether it has this tag, all of these classes and this id; "" is any."""
+        return (
+            (not tag or self.tag == tag)
+            and (not cls or set(cls.split()).issubset(self.get("class").split()))
+            and (not ident or self.get("id") == ident)
+        )
+
 
 class _Enough(Exception):
-    """The page has more parts than are kept."""
+    """The page has more parts, or more of them inside one another, than are looked at."""
 
 
 class _Tree:
@@ -95,6 +113,8 @@ class _Tree:
         self._count()
         if len(self._open) > DEPTH:
             self._deeper += 1
+            if self._deeper > DEEPEST - DEPTH:
+                raise _Enough
             return
         child = Element(tag, dict(islice(attributes.items(), ATTRIBUTES)))
         self._open[-1].inside.append(child)
@@ -131,7 +151,9 @@ def parse(text: str) -> Element:
     tree = _Tree()
     parser: Any = etree.HTMLParser(target=tree, encoding="utf-8", no_network=True)
     try:
-        parser.feed(text[:PAGE].encode("utf-8", "replace")[:PAGE].replace(b"\0", b""))
+        page = text[:PAGE].encode("utf-8", "replace")[:PAGE].replace(b"\0", b"")
+        for start in range(0, len(page), _CHUNK):
+            parser.feed(page[start : start + _CHUNK])
         parser.close()
     except (_Enough, etree.LxmlError, ValueError, AssertionError):
         pass  # what came before it counts

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, Final
 
 from lanes.core.chapters import MAX_ITEMS, Document, Item, Lifecycle, Reading
@@ -17,7 +18,7 @@ from lanes.sites import feed_text, feeds
 from lanes.sites.feed_dates import read_date
 from lanes.sites.json_text import entries_of, text_of, value_at
 from lanes.sites.numbers import with_numbers
-from lanes.sites.page import Element, not_recognised, parse, text_of_page
+from lanes.sites.page import PAGE, Element, not_recognised, parse, text_of_page
 from lanes.sites.pasted import Pasted, hosts_at, number, recogniser, taken_apart
 from lanes.sites.site import Certainty, Evidence, Site
 from lanes.sites.words_of_time import relative
@@ -27,6 +28,8 @@ HOSTS: Final = ("www.royalroad.com", "royalroad.com", "www.royalroadl.com", "roy
 _ID: Final = re.compile(r"[0-9]+")
 _IN_LINK: Final = re.compile(r"/chapter/([0-9]{1,18})(?![0-9])")
 _CHAPTERS: Final = re.compile(r"window\.chapters\s{0,20}=\s{0,20}(?=\[)")
+_FEW: Final = 4
+"""Assignments to it that are looked at: a page has one, but for a word of it in a text."""
 _INSTANT: Final = re.compile(r"[0-9]{9,10}")
 _STATUS: Final = {
     "ONGOING": Lifecycle.ONGOING,
@@ -96,7 +99,7 @@ def _listed(raw: dict[str, Any], url: str) -> Item:
 
 def _of_script(text: str, url: str) -> list[Item] | None:
     """The array that the page's own script works with; None where there is none."""
-    found = (value_at(text, place.end()) for place in _CHAPTERS.finditer(text))
+    found = (value_at(text, place.end()) for place in islice(_CHAPTERS.finditer(text), _FEW))
     raws = next((value for value in found if isinstance(value, list)), None)
     return None if raws is None else [_listed(raw, url) for raw in entries_of(raws)[-MAX_ITEMS:]]
 
@@ -132,7 +135,7 @@ def _of_page(text: str, url: str, at: datetime) -> Reading:
         return not_recognised("this fiction is not there (any more)", text, "404")
     header, table = page.first(cls="fic-header"), page.first("table", ident="chapters")
     heading = header.first("h1") if header else None
-    items = _of_script(text, url)
+    items = _of_script(text[:PAGE], url)
     if heading is None or (items is None and table is None):
         return not_recognised("this is neither a fiction's feed nor its page", text)
     if items is None:

@@ -86,7 +86,7 @@ def test_a_counted_number_comes_out_as_it_went_in(number: int, title: str) -> No
 @pytest.mark.parametrize(
     "piece",
     ["(Vol. 1 ", "(", "[]", "1.", "1-", "1, ", "ch1", "s1e1", "S1--", "#1", "one hundred and ", "side ", "第一話", "番外", "I ",
-     "-", "special ", "(S1 E1)", "no. 1 ", "a'", "a\u0301\u0316", "final chapter ", "chapters 1, 2, ", " "],
+     "-", "special ", "(S1 E1)", "no. 1 ", "a'", "a\u0301\u0316", "final chapter ", "chapters 1, 2, ", " ", "_", "1_"],
 )  # fmt: skip
 def test_the_longest_title_of_one_thing_over_and_over_is_read_in_no_time(piece: str) -> None:
     """A backtracking pattern or a pass for each bracket would take minutes for these; the test's own timeout is seconds."""

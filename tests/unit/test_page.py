@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lanes.sites.page import ATTRIBUTES, DEPTH, PAGE, PARTS, START, Element, not_recognised, parse
+from lanes.sites.page import ATTRIBUTES, DEEPEST, DEPTH, PAGE, PARTS, START, Element, not_recognised, parse
 
 
 def depth(page: Element) -> int:
@@ -17,11 +17,19 @@ def depth(page: Element) -> int:
 
 def test_elements_are_found_by_tag_class_and_id_in_page_order() -> None:
     page = parse("<ul id=a class='x y'><li class=y>1<b>2</b></li><li>3</li></ul><p class='xy'>4</p>")
-    assert [each.tag for each in page.each(cls="y")] == ["ul", "li"]
+    assert [each.tag for each in page.each(cls="y")] == ["ul"]
     assert [each.text for each in page.each("li")] == ["12", "3"]
     assert [each.tag for each in page.each(ident="a", cls="x")] == ["ul"]
     assert page.first("p", cls="x") is None
     assert page.first("ul", ident="b") is None
+    assert page.first(cls="y x") is page.first("ul")
+    assert page.first(cls="y z") is None
+
+
+def test_what_stands_inside_one_that_was_found_is_a_part_of_it_and_no_other_of_them() -> None:
+    page = parse("<div class=row>1<div class=row>2</div></div><div><p><div class=row>3</div></div>")
+    assert [each.text for each in page.each(cls="row")] == ["12", "3"]
+    assert [each.tag for each in page.elements()] == ["html", "body", "div", "div", "div", "p", "div"]
 
 
 def test_text_is_one_clean_line_and_its_source_is_whole() -> None:
@@ -43,9 +51,15 @@ def test_next_to_nothing_is_a_page_without_elements_of_its_own(text: str) -> Non
 
 
 def test_what_is_nested_too_deep_counts_as_if_it_stood_higher() -> None:
-    page = parse("<ul><li>" * 50_000 + "<b>x</b>")
+    page = parse("<ul><li>" * (DEEPEST // 2 - 10) + "<b>x</b>")
     assert depth(page) == DEPTH
     assert page.source == "x"
+
+
+def test_a_page_ends_where_it_is_nested_beyond_all_measure() -> None:
+    page = parse("<p>a</p>" + "<ul><li>" * 50_000 + "<p>b</p>")
+    assert depth(page) == DEPTH
+    assert page.source == "a"
 
 
 def test_a_page_of_too_many_parts_is_read_as_far_as_they_go() -> None:
