@@ -87,7 +87,7 @@ class Sidecar:
         self._threads = ThreadPoolExecutor(tabs, "tab")
         self._lock = threading.Lock()
         self._in_hand: dict[UUID, float] = {}
-        self._left: set[UUID] = set()
+        self._left: dict[UUID, str] = {}
         self._loss: str | None = None
         self._broken: str | None = None
         self._broken_until = 0.0
@@ -220,9 +220,9 @@ class Sidecar:
             # What a predecessor had in its tabs, or we before a time without Postgres, nobody has in a tab any more.
             self._store.begin(self._browser.version)
             self._begun = True
-        for token in tuple(self._left):
-            self._store.leave(token)
-            self._left.discard(token)
+        for token, why in tuple(self._left.items()):
+            self._store.leave(token, why)
+            del self._left[token]
         self._weigh()
         if not self._in_hand:
             self._rest()
@@ -288,7 +288,7 @@ class Sidecar:
             again = self._rhythm.retry if error.again is None else error.again
             self._broken, self._broken_until = str(error), time.monotonic() + again
         except DatabaseAway as cause:
-            self._left.add(asked.token)
+            self._left[asked.token] = "Postgres was away while its page was in a tab"
             log.warning("a page ended without its database site=%s cause=%s", asked.site, cause)
         except Exception:
             # Its row stays as it is: whoever waits for it calls the browser lost when its time is over, and asks for nothing meanwhile.
@@ -306,7 +306,7 @@ class Sidecar:
         self._worn = self._worn or self._served >= self._rhythm.pages
         match visit.came:
             case None:
-                self._left.add(asked.token)
+                self._left[asked.token] = "Chrome was ready for its page too late"
             case Lost(why=why):
                 if not self.stopping:
                     log.warning(

@@ -169,10 +169,11 @@ class ServingStore:
             wait: timedelta | None = _SQL.send_page(connection, token=token, patience=PLACE)
             return wait
 
-    def leave(self, token: UUID) -> None:
-        """A tab gives this page up without an answer: whoever asked puts its Poll back, and learns whether it was sent."""
+    def leave(self, token: UUID, why: str) -> None:
+        """A tab gives this page up without an answer: whoever asked puts its Poll back, and is told why it was not sent, or that it
+        was."""
         with self._database.connection() as connection:
-            _SQL.leave_page(connection, token=token)
+            _SQL.leave_page(connection, token=token, why=why)
 
     def answer(self, token: UUID, opened: Opened, later: timedelta = timedelta(0)) -> None:
         """What the tab came to; its last request was written so much `later` than `sending` noted.  An answer that came shows that the

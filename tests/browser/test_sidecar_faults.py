@@ -10,6 +10,7 @@ import pytest
 
 from lanes.core.answer import Trouble
 from lanes.core.pages import NotShown, PageAsked
+from lanes.errors import DatabaseAway
 from tests.browser.rows import Rows
 from tests.browser.serving import PAGE, Scripted, held, serving
 
@@ -85,4 +86,27 @@ def test_a_bug_before_a_page_is_sent_says_so_and_takes_nothing_for_a_minute(rows
         assert timedelta(0) < page.browser.wait <= timedelta(minutes=1)
         assert (page.sent_at, page.opened) == (None, None)
         assert at_work.browser.opened == ["http://site.test/"]
+        assert rows.lost_until is None
+
+
+def test_a_page_that_was_not_sent_says_why_and_costs_no_other(rows: Rows) -> None:
+    browser = Scripted(fault=DatabaseAway("no answer"))
+    with serving(rows, browser) as at_work:
+        token = rows.asked("http://site.test/", "one")
+        page = rows.until(token, lambda page: page is not None and page.stopped is not None)
+        assert page is not None
+        assert page.stopped is not None
+        assert (page.stopped.trouble, page.opened) == ("Postgres was away while its page was in a tab", None)
+        browser.fault = None
+        assert rows.opened(rows.asked("http://site.test/", "two")) == PAGE
+        assert len(at_work.browser.opened) == 2
+
+
+def test_one_that_was_granted_too_late_counts_as_sent_and_is_put_back(rows: Rows) -> None:
+    with serving(rows, Scripted(lambda _: None)) as at_work:
+        token = rows.asked("http://site.test/")
+        page = rows.until(token, lambda page: page is not None and page.sent_at is not None and not page.taken)
+        assert page is not None
+        assert page.opened is None
+        assert at_work.count("browser_pages_total", outcome="unwanted") == 1
         assert rows.lost_until is None

@@ -74,8 +74,12 @@ def test_a_page_that_a_tab_gives_up_costs_no_other(rows: Rows, database: Databas
     serving.take()
     assert serving.sending(tokens[1]) is not None
     for token in tokens[:2]:
-        serving.leave(token)
-    assert unsent.asking.look(tokens[0]) is None
+        serving.leave(token, "Chrome took too long to start")
+    page = unsent.asking.look(tokens[0])
+    assert page is not None
+    assert page.stopped is not None
+    assert page.stopped.trouble == "Chrome took too long to start"
+    assert (page.sent_at, page.opened) == (None, None)
     page = sent.asking.look(tokens[1])
     assert page is not None
     assert page.sent_at is not None
@@ -83,9 +87,8 @@ def test_a_page_that_a_tab_gives_up_costs_no_other(rows: Rows, database: Databas
     taken = serving.take()
     assert taken is not None
     assert taken.token == tokens[2]
-    serving.leave(tokens[1])  # once more does no harm
     serving.answer(tokens[2], PAGE)
-    serving.leave(tokens[2])
+    serving.leave(tokens[2], "too late")
     page = queued.asking.look(tokens[2])
     assert page is not None
     assert page.opened == PAGE, "an answer stays for its reader"
