@@ -15,6 +15,7 @@ from lanes.core.chapters import MAX_ITEMS, Document, Item, Lifecycle, Reading
 from lanes.sites import feed_text, feeds
 from lanes.sites.feed_dates import read_date
 from lanes.sites.feed_raw import RawFeed
+from lanes.sites.identified import identified
 from lanes.sites.number_tokens import decimal
 from lanes.sites.page import Element, not_recognised, parse, text_of_page
 from lanes.sites.pasted import Pasted, hosts_at, number, recogniser, taken_apart
@@ -145,7 +146,8 @@ def read(body: bytes, content_type: str | None, url: str, _at: datetime) -> Read
     """All chapters of a work, in their order; the works of a tag's feed."""
     asked = taken_apart(url)
     if asked and asked.has("tags"):
-        return feeds.read(body, content_type, url, adapt=_by_updates)
+        found = feeds.read(body, content_type, url, adapt=_by_updates)
+        return identified(found, body, content_type) if isinstance(found, Document) else found
     text = text_of_page(body, content_type)
     page = parse(text)
     return _index(page, url) or _work(page, url) or _other(page, text)

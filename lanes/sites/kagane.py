@@ -12,6 +12,7 @@ from typing import Any, Final
 from lanes.core.chapters import MAX_ITEMS, Document, Item, Lifecycle, Reading
 from lanes.sites import feed_text
 from lanes.sites.feed_dates import read_date
+from lanes.sites.identified import identified
 from lanes.sites.json_text import entries_of, entry_of, text_of, value_of
 from lanes.sites.number_tokens import decimal
 from lanes.sites.numbers import with_numbers
@@ -72,12 +73,13 @@ def read(body: bytes, content_type: str | None, url: str, _at: datetime) -> Read
     asked = taken_apart(url)
     series = asked.path[-1] if asked and asked.path and UUID.fullmatch(asked.path[-1]) else None
     books = entries_of(found["series_books"])[-MAX_ITEMS:]
-    return Document(
+    document = Document(
         items=with_numbers(tuple(_item(raw, series, url) for raw in books)),
         title=feed_text.title(text_of(found.get("title")), markup=False) or None,
         home=feed_text.link(f"/series/{series}", url) if series else None,
         lifecycle=_STATUS.get(text_of(found.get("upload_status")).upper()),
     )
+    return identified(document, body, content_type)
 
 
 def site(origin: str = "https://kagane.to") -> Site:

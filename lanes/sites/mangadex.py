@@ -14,6 +14,7 @@ from typing import Any, Final
 from lanes.core.chapters import MAX_ITEMS, Document, Item, Lifecycle, Reading
 from lanes.sites import feed_text
 from lanes.sites.feed_dates import read_date
+from lanes.sites.identified import identified
 from lanes.sites.json_text import entries_of, entry_of, text_of, value_of
 from lanes.sites.number_tokens import decimal
 from lanes.sites.page import not_recognised, text_of_page
@@ -94,7 +95,7 @@ def _item(raw: dict[str, Any]) -> Item:
     return Item(
         guid=identity,
         title=feed_text.title(text_of(given.get("title")), markup=True),
-        link=feed_text.link(elsewhere or f"/chapter/{identity}", PAGES),
+        link=feed_text.link(elsewhere or f"/chapter/{identity}", PAGES) if identity else None,
         published_at=read_date(text_of(given.get("readableAt")))[0],
         number=decimal(number),
         volume=decimal(volume),
@@ -117,12 +118,13 @@ def read(body: bytes, content_type: str | None, url: str, _at: datetime) -> Read
     mangas = [manga for raw in raws for manga in _related(raw, "manga")]
     manga = next((facts for each in mangas if (facts := entry_of(each.get("attributes")))), {})
     asked = taken_apart(url)
-    return Document(
+    document = Document(
         items=items,
         title=_name(manga, asked.values("translatedLanguage[]") if asked else []),
         home=f"{PAGES}/title/{asked.path[1]}" if asked and asked.has("manga", UUID) else None,
         lifecycle=_lifecycle(manga, items),
     )
+    return identified(document, body, content_type)
 
 
 def site(origin: str = "https://api.mangadex.org") -> Site:

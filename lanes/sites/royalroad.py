@@ -16,6 +16,7 @@ from typing import Any, Final
 from lanes.core.chapters import MAX_ITEMS, Document, Item, Lifecycle, Reading
 from lanes.sites import feed_text, feeds
 from lanes.sites.feed_dates import read_date
+from lanes.sites.identified import identified
 from lanes.sites.json_text import entries_of, text_of, value_at
 from lanes.sites.numbers import with_numbers
 from lanes.sites.page import PAGE, Element, not_recognised, parse, text_of_page
@@ -85,12 +86,12 @@ def _of_feed(found: Document, url: str) -> Document:
 
 
 def _listed(raw: dict[str, Any], url: str) -> Item:
-    identity = text_of(raw.get("id"))
+    identity = _identity(text_of(raw.get("id")), text_of(raw.get("url")))
     moment, approximate = read_date(text_of(raw.get("date")))
     return Item(
-        guid=_identity(identity, text_of(raw.get("url"))),
+        guid=identity,
         title=feed_text.title(text_of(raw.get("title")), markup=False),
-        link=feed_text.link(text_of(raw.get("url")) or f"/fiction/chapter/{identity}", url),
+        link=feed_text.link(text_of(raw.get("url")) or f"/fiction/chapter/{identity}", url) if identity else None,
         published_at=moment,
         approximate=approximate,
         locked=raw.get("isUnlocked") is False or raw.get("visible") in ("0", False),
@@ -148,9 +149,8 @@ def _of_page(text: str, url: str, at: datetime) -> Reading:
 def read(body: bytes, content_type: str | None, url: str, at: datetime) -> Reading:
     """The newest Chapters of a fiction's feed, or all of its page."""
     found = feeds.read(body, content_type, url)
-    if isinstance(found, Document):
-        return _of_feed(found, url)
-    return _of_page(text_of_page(body, content_type), url, at)
+    known = _of_feed(found, url) if isinstance(found, Document) else _of_page(text_of_page(body, content_type), url, at)
+    return identified(known, body, content_type) if isinstance(known, Document) else known
 
 
 def site(origin: str = "https://www.royalroad.com") -> Site:

@@ -13,6 +13,7 @@ from typing import Final
 
 from lanes.core.chapters import Document, Item, Reading
 from lanes.sites import feed_text, feeds
+from lanes.sites.identified import identified
 from lanes.sites.page import not_recognised, text_of_page
 from lanes.sites.pasted import Pasted, hosts_at, number, recogniser, taken_apart
 from lanes.sites.site import Certainty, Evidence, Site
@@ -61,7 +62,8 @@ def read(body: bytes, content_type: str | None, url: str, _at: datetime) -> Read
     found = feeds.read(body, content_type, url)
     asked = taken_apart(url)
     if isinstance(found, Document):
-        return replace(found, items=tuple(map(_identified, found.items)), home=found.home or _home(url))
+        known = replace(found, items=tuple(map(_identified, found.items)), home=found.home or _home(url))
+        return identified(known, body, content_type)
     if asked and any("agegate" in segment.lower() for segment in asked.path):
         return not_recognised("it asks for the Reader's age", text_of_page(body, content_type), "log-in")
     return found

@@ -114,8 +114,12 @@ def assert_sound(found: Reading) -> None:
     at=_instants,
     header=st.none() | st.text(max_size=30),
 )
-def test_no_document_makes_a_reader_raise(site: Site, body: bytes, url: str, at: datetime, header: str | None) -> None:
-    assert_sound(site.read(body, header, url, at))
+def test_no_document_makes_a_reader_raise_and_a_site_of_one_host_knows_each_chapter_by_its_id(
+    site: Site, body: bytes, url: str, at: datetime, header: str | None
+) -> None:
+    found = site.read(body, header, url, at)
+    assert_sound(found)
+    assert site.many_hosts or isinstance(found, NotRecognised) or all(item.guid for item in found.items)
 
 
 @given(body=_mutated() | st.binary(max_size=300), url=st.sampled_from(URLS))

@@ -99,3 +99,12 @@ def test_a_page_that_shows_more_than_the_answer_is_none(beside: bytes) -> None:
 
 def test_a_challenge_is_a_refusal() -> None:
     assert isinstance(meaning(SITE, sample("cloudflare.html"), API), Refused)
+
+
+@pytest.mark.parametrize("identity", [None, "", {}, False])
+def test_a_book_without_an_id_is_none(identity: object) -> None:
+    whole = json.loads(sample("kagane_series.json"))
+    whole["series_books"][1]["book_id"] = whole["series_books"][2]["book_id"] = identity
+    found = kagane.read(json.dumps(whole).encode(), None, API, AT)
+    assert isinstance(found, Document)
+    assert identities(found.items) == [book(1), book(4)]

@@ -180,3 +180,21 @@ def test_no_other_document_is_taken_for_its_own(name: str) -> None:
 def test_one_title_alone_is_no_list_of_chapters() -> None:
     body = b'{"result": "ok", "response": "entity", "data": {"id": "x", "type": "manga"}}'
     assert isinstance(mangadex.read(body, None, FEED, AT), NotRecognised)
+
+
+@pytest.mark.parametrize("identity", [None, "", " ", {}, [], True])
+def test_a_chapter_without_an_id_is_none(identity: object) -> None:
+    whole = json.loads(sample("mangadex_feed.json"))
+    whole["data"][0]["id"] = whole["data"][1]["id"] = identity
+    found = mangadex.read(json.dumps(whole).encode(), None, FEED, AT)
+    assert isinstance(found, Document)
+    assert identities(found.items) == [chapter(n) for n in (11, 10, 9, 1)]
+
+
+def test_a_page_of_chapters_without_any_id_is_not_recognised() -> None:
+    whole = json.loads(sample("mangadex_feed.json"))
+    for raw in whole["data"]:
+        del raw["id"]
+    found = mangadex.read(json.dumps(whole).encode(), None, FEED, AT)
+    assert isinstance(found, NotRecognised)
+    assert (found.reason, found.start[:9]) == ("none of its Chapters has an id", '{"result"')

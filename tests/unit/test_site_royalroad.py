@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from lanes.core.chapters import Item, Lifecycle
+from lanes.core.chapters import Document, Item, Lifecycle, NotRecognised
 from lanes.core.outcome import Failed, Refused
 from lanes.errors import BadUrl
 from lanes.sites import royalroad
-from tests.site_samples import dates, document, identities, meaning, numbers, sample, unrecognised
+from tests.site_samples import AT, dates, document, identities, meaning, numbers, sample, unrecognised
 
 SITE = royalroad.SITE
 FEED = "https://www.royalroad.com/fiction/syndication/71005"
@@ -119,3 +121,19 @@ def test_a_log_in_page_a_challenge_and_maintenance_are_each_what_they_are() -> N
 @pytest.mark.parametrize("name", ["maintenance.html", "comix_title.html", "ao3_navigate.html", "kagane_series.json"])
 def test_no_other_page_is_taken_for_its_own(name: str) -> None:
     unrecognised(SITE, name, PAGE)
+
+
+def test_a_row_of_the_script_that_names_no_chapter_is_none() -> None:
+    """Its id may stand in its address alone."""
+    rows = '[{"title": "A"}, {"title": "B", "url": "/fiction/71005/x"}, {"title": "C", "url": "/fiction/71005/x/chapter/7/c"}]'
+    body = f"<div class='fic-header'><h1>T</h1></div><script>window.chapters = {rows};</script>".encode()
+    found = SITE.read(body, "text/html", PAGE, AT)
+    assert isinstance(found, Document)
+    assert [(item.guid, item.title) for item in found.items] == [("7", "C")]
+
+
+def test_a_feed_whose_items_name_no_chapter_is_not_recognised() -> None:
+    body = re.sub(rb"<guid.*?</guid>|/chapter/[0-9]+", b"", sample("royalroad_feed.xml"))
+    found = SITE.read(body, None, FEED, AT)
+    assert isinstance(found, NotRecognised)
+    assert found.reason == "none of its Chapters has an id"

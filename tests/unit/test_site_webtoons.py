@@ -101,3 +101,10 @@ def test_an_age_gate_is_a_log_in_page() -> None:
 @pytest.mark.parametrize("name", ["maintenance.html", "webtoons_age_gate.html", "kagane_series.json"])
 def test_a_page_is_no_feed(name: str) -> None:
     assert unrecognised(SITE, name, FEED).kind == "not recognised"
+
+
+def test_an_item_that_names_no_episode_is_none() -> None:
+    body = sample("webtoons_feed.xml").replace(b"episode_no=33", b"x=33")
+    found = SITE.read(body, None, FEED, AT)
+    assert isinstance(found, Document)
+    assert identities(found.items) == ["34", "32", "30"]
