@@ -14,6 +14,9 @@ from hashlib import blake2b
 MAX_ITEMS = 2_000
 """Items of one document that are read; the rest is ignored (DESIGN 4.4: a feed bomb costs one Series at most)."""
 
+LIST_MISSING = "list missing"
+"""The kind of failure of a document that shows all but its Chapters, and does not say enough to do without them."""
+
 IDENTITY_BYTES = 16
 """Length of an identity hash: 128 bits, so that two of a Series' identities never meet by chance, and it fits a `uuid` column."""
 

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Final, assert_never
 
 from lanes.core import blame, consequences, pace, schedule, urls
-from lanes.core.chapters import NO_HINTS, Document, Hints, Item, distinct, guids_lie
+from lanes.core.chapters import LIST_MISSING, NO_HINTS, Document, Hints, Item, distinct, guids_lie
 from lanes.core.circumstances import Circumstances, Known, Numbered
 from lanes.core.claim import Claim, Validators
 from lanes.core.consequences import Consequence, Retire
@@ -156,7 +156,7 @@ def _document(
 ) -> Settlement:
     document = read.document
     if document.latest is not None and not document.items:
-        return _without_list(claim, judged, document.latest, known, around, host)
+        return _without_list(claim, judged, document, document.latest, known, around, host)
     guid_alone = claim.guid_alone and not guids_lie(document.items)
     listed = distinct(document.items, guid_alone=guid_alone)
     if not listed and known.any:
@@ -194,14 +194,19 @@ def _document(
 
 
 def _without_list(
-    claim: Claim, judged: Judgement, latest: str, known: Known, around: Circumstances, host: HostPace
+    claim: Claim,
+    judged: Judgement,
+    document: Document,
+    latest: str,
+    known: Known,
+    around: Circumstances,
+    host: HostPace,
 ) -> Settlement:
-    """A document that names its newest number and shows no list this time: an identity is never made from a number."""
+    """A document that names its newest number and shows no list this time: an identity is never made from a number.  What else it says
+    of its Series counts."""
     if claim.news_from is not None and known.latest is not None and Decimal(latest) <= known.latest:
-        return _good(claim, judged, around, host, Label.UNCHANGED, NO_LIST)
-    missing = Failed(
-        f"its list of Chapters was not there this time, up to number {latest}", "list missing", reread=True
-    )
+        return replace(_good(claim, judged, around, host, Label.UNCHANGED, NO_LIST), document=document)
+    missing = Failed(f"its list of Chapters was not there this time, up to number {latest}", LIST_MISSING, reread=True)
     return _failed(claim, around, host, Label.FAILED, missing)
 
 

@@ -1,7 +1,7 @@
 """The Site comix: the page of one title, as its scripts leave it in the browser.
 
 Owns its addresses and the landmarks of its pages (SITES 5).  Refuses to own: its signed API.  Must never break: the identity is the id in a
-row's link, never a number; a page without rows yields its newest number alone.
+row's link, never a number; a page without rows yields its newest number alone, which is that of all groups.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, Final
 
-from lanes.core.chapters import MAX_ITEMS, Document, Item, Lifecycle, Reading
+from lanes.core.chapters import LIST_MISSING, MAX_ITEMS, Document, Item, Lifecycle, Reading
 from lanes.sites import feed_text
 from lanes.sites.json_text import entry_of, text_of, value_of
 from lanes.sites.number_tokens import decimal
@@ -98,6 +98,9 @@ def read(body: bytes, content_type: str | None, url: str, at: datetime) -> Readi
     if not items and latest is None and detail.get("hasChapters") is not False:
         return not_recognised("this is no title's page with its list of Chapters", text)
     asked = taken_apart(url)
+    if not items and latest is not None and asked and asked.value("group_id"):
+        reason = f"its list of Chapters was not there this time, and number {latest} may be another group's"
+        return not_recognised(reason, text, LIST_MISSING)
     return Document(
         items=items,
         title=feed_text.title(text_of(detail.get("title")), markup=False) or None,

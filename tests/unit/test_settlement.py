@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lanes.core.answer import Answer, Forbidden, NoResponse, Trouble
-from lanes.core.chapters import Document, Hints, Item, NotRecognised, identities
+from lanes.core.chapters import Document, Hints, Item, Lifecycle, NotRecognised, identities
 from lanes.core.claim import Unavailable, Validators
 from lanes.core.outcome import Label, body_hash, url_hash
 from lanes.core.pace import HostPace
@@ -563,6 +563,13 @@ def test_a_document_that_names_its_newest_number_without_a_list_is_unchanged_onl
     assert settlement.good is (label is Label.UNCHANGED)
     assert settlement.body_hash is None
     assert settlement.forget is (label is Label.FAILED)
+
+
+def test_a_document_without_its_list_still_says_how_its_series_stands() -> None:
+    told = replace(a_document(latest="88"), title="Salt", lifecycle=Lifecycle.HIATUS)
+    settlement = found(told, replace(known(ONE), latest=Decimal(88)))
+    assert settlement.document == told
+    assert settlement.hints == a_claim().hints
 
 
 def test_a_first_sight_needs_the_list() -> None:

@@ -83,6 +83,17 @@ def test_a_page_without_rows_yields_its_newest_number_and_no_chapter() -> None:
     assert (found.items, found.latest, found.title) == ((), "41.5", "Tin Moon")
 
 
+def test_where_one_group_is_followed_the_newest_number_of_all_groups_stands_for_no_list() -> None:
+    """Once another group is ahead, it would say at each Poll that something is new."""
+    found = unrecognised(SITE, "comix_title_unrendered.html", f"{PAGE}?group_id=7")
+    assert (found.kind, found.reason) == (
+        "list missing",
+        "its list of Chapters was not there this time, and number 41.5 may be another group's",
+    )
+    assert document(SITE, "comix_title_empty.html", f"{PAGE}?group_id=7").items == ()
+    assert document(SITE, "comix_title.html", f"{PAGE}?group_id=7").items != ()
+
+
 def test_a_title_that_has_no_chapters_says_so() -> None:
     found = document(SITE, "comix_title_empty.html", PAGE)
     assert (found.items, found.latest) == ((), None)
