@@ -22,7 +22,7 @@ from lanes.browser import Browser
 from lanes.core.claim import Claim
 from lanes.core.line import leapt
 from lanes.core.outcome import Label
-from lanes.core.pace import HOST_DEFAULT, effective_gap
+from lanes.core.pace import effective_gap
 from lanes.errors import DatabaseAway, DatabaseBusy
 from lanes.fetch.guard import Guard
 from lanes.fetch.http import Http
@@ -300,11 +300,6 @@ class Lane:
             os.read(self._woken, 4096)
 
 
-def slower(site: Site) -> dict[str, timedelta]:
-    """The hosts that the registry names as slower than the default, and their interval."""
-    return {host: pace for host, pace in site.host_floors.items() if pace > HOST_DEFAULT}
-
-
 def _resident() -> int:
     """Bytes of memory this process holds."""
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -326,6 +321,7 @@ def main(settings: Settings, site_name: str) -> int:
         many_hosts=site.many_hosts,
         named_numbers=site.named_numbers,
         browser=site.browser,
+        paces=site.slower_hosts,
     )
     http = Http(settings.user_agent(), Guard(settings.allow_networks))
     browser = Browser(AskingStore(database, site.name), site, http.stop) if site.browser else None
@@ -345,7 +341,7 @@ def main(settings: Settings, site_name: str) -> int:
     )
     try:
         if schema.wait_until_ready(settings.database_url, log.warning, lane.sleep):
-            _poll(lane, site, store, database, settings, metrics)
+            _poll(lane, store, database, settings, metrics)
         if not lane.finish(GRACE):
             http.interrupt()
             lane.finish(GRACE)
@@ -358,15 +354,13 @@ def main(settings: Settings, site_name: str) -> int:
     return 0
 
 
-def _poll(
-    lane: Lane, site: Site, store: PollStore, database: Database, settings: Settings, metrics: LaneMetrics
-) -> None:
+def _poll(lane: Lane, store: PollStore, database: Database, settings: Settings, metrics: LaneMetrics) -> None:
     if not settings.poll_enabled:
         metrics.switched_off()
         log.warning("polling is switched off by LANES_POLL_ENABLED (or LATEST_CHAPTER_POLL_ENABLED)")
     while not lane.stopping:
         try:
-            store.enrol(polling=settings.poll_enabled, paces=slower(site))
+            store.enrol(polling=settings.poll_enabled)
             break
         except DatabaseAway as away:
             log.warning("this Lane waits for Postgres cause=%s", away)

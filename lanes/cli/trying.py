@@ -88,7 +88,14 @@ def _trier(store: Store, site: Site, *, quiet: bool) -> Iterator[Trier]:
     settings, database = store.settings, store.database
     http = Http(settings.user_agent(), Guard(settings.allow_networks))
     rows = TryStore(database, site.name, settings.machine, gap=site.gap, browser=site.browser)
-    polls = PollStore(database, site.name, settings.machine, many_hosts=site.many_hosts, browser=site.browser)
+    polls = PollStore(
+        database,
+        site.name,
+        settings.machine,
+        many_hosts=site.many_hosts,
+        browser=site.browser,
+        paces=site.slower_hosts,
+    )
 
     def told(reason: str, wait: timedelta) -> None:
         if not quiet:

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from lanes.core.chapters import Item, Reading
+from lanes.core.pace import HOST_DEFAULT
 
 REST: Final = timedelta(hours=1)
 """Between two Polls of a Series of a Site of one host: every Site starts uniform (DESIGN 5.1)."""
@@ -91,6 +92,11 @@ class Site:
     def browser(self) -> bool:
         """Whether its pages are read through the browser sidecar."""
         return self.rendering is not None
+
+    @property
+    def slower_hosts(self) -> dict[str, timedelta]:
+        """The hosts that it names as slower than the default: they start there."""
+        return {host: floor for host, floor in self.host_floors.items() if floor > HOST_DEFAULT}
 
 
 @dataclass(frozen=True, slots=True)

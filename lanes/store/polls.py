@@ -89,7 +89,7 @@ class Gauges:
 
 
 class PollStore:
-    """The rows of one Site, as its Lane on one machine uses them."""
+    """The rows of one Site, as its Lane on one machine uses them.  `paces`: those hosts of it that start slower than the default."""
 
     def __init__(
         self,
@@ -100,23 +100,25 @@ class PollStore:
         many_hosts: bool = True,
         named_numbers: bool = False,
         browser: bool = False,
+        paces: Mapping[str, timedelta] | None = None,
     ) -> None:
         self._database, self.site, self._machine, self._browser = database, site, machine, browser
         self.line = LineStore(database, machine)
         self._many_hosts, self._named_numbers = many_hosts, named_numbers
+        self._paces = paces or {}
         self.robots = RobotsStore(database)
 
-    def enrol(self, *, polling: bool = True, paces: Mapping[str, timedelta] | None = None) -> None:
+    def enrol(self, *, polling: bool = True) -> None:
         """What a Lane does at its start: Site and machine have their rows, hosts that are slower than the default by the registry
-        (`paces`) start there, the poll record has its partitions, the clock is noted, and whoever waits because our own guard refused an
+        start there, the poll record has its partitions, the clock is noted, and whoever waits because our own guard refused an
         address, or may rest shorter by the registry now, is looked at again.
         `polling` False: the kill switch is set, and whoever explains says so.
         """
         with self._database.connection() as connection:
             self.line.enrol(connection)
             _SQL.enrol(connection, site=self.site, browser=self._browser, switched_off=not polling)
-            if paces:
-                named = {"names": list(paces), "paces": list(paces.values())}
+            if self._paces:
+                named = {"names": list(self._paces), "paces": list(self._paces.values())}
                 _SQL.make_hosts(connection, site=self.site, **named)
                 _SQL.slow_hosts(connection, **named)
             _SQL.look_anew(connection, site=self.site, reason=NOT_PUBLIC, rested=not self._many_hosts)
@@ -232,7 +234,7 @@ class PollStore:
     def host_id(self, host: str, site: str | None = None) -> int:
         """The id of a host, made where there is none, as one of `site` (None: the Lane's own)."""
         with self._database.connection() as connection:
-            host_id: int = _SQL.host_id(connection, site=site or self.site, host=host)
+            host_id: int = _SQL.host_id(connection, site=site or self.site, host=host, pace=self._paces.get(host))
             return host_id
 
     def follow_feed(self, claim: Claim, url: str, trail: Trail) -> bool:
@@ -259,6 +261,7 @@ class PollStore:
                 connection,
                 site=site or self.site,
                 host=host,
+                pace=self._paces.get(host),
                 series_id=claim.series_id or None,
                 token=claim.token,
                 lease_until=lease_until,

@@ -267,10 +267,12 @@ class UpkeepStore:
             last: int | None = _SQL.note_unused(connection, after=after, most=PAGE)
             return last
 
-    def prune_hosts(self, unused_for: timedelta) -> int:
-        """Forgets a batch of hosts to which no Series has pointed for so long; how many."""
+    def prune_hosts(self, unused_for: timedelta, named: Iterable[str]) -> int:
+        """Forgets a batch of hosts to which no Series has pointed for so long, but not of those `named`; how many."""
         with self._database.transaction() as connection:
-            held = [row.id for row in _SQL.hold_unused(connection, unused_for=unused_for, most=BATCH)]
+            held = [
+                row.id for row in _SQL.hold_unused(connection, unused_for=unused_for, named=list(named), most=BATCH)
+            ]
             pruned: int = _SQL.prune_hosts(connection, host_ids=held) if held else 0
             return pruned
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
+from lanes.sites import sites
 from lanes.store.upkeep import Day, Record, UpkeepStore
 
 log = logging.getLogger("lanes.upkeep.pruning")
@@ -62,12 +63,14 @@ def prune_addresses(store: UpkeepStore) -> Iterator[int]:
 
 
 def prune_hosts(store: UpkeepStore) -> Iterator[int]:
-    """Hosts that no Series, bookmarked or not, has pointed to for a month, and what hangs on them: robots.txt, incidents."""
+    """Hosts that no Series, bookmarked or not, has pointed to for a month, and what hangs on them: robots.txt, incidents.  Whatever the
+    registry names stays, few as they are: one that came back would begin at the default interval and not at its own."""
+    named = sorted({host for site in sites() for host in site.host_floors})
     after: int | None = 0
     while after is not None:
         after = store.note_unused(after)
         yield 0
-    while pruned := store.prune_hosts(HOST_UNUSED):
+    while pruned := store.prune_hosts(HOST_UNUSED, named):
         yield pruned
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from lanes.core.pages import PATIENCE
 from lanes.store.browsing import ServingStore
+from lanes.store.polls import PollStore
 from lanes.store.pool import Database
 from tests.fix_database import Clock
 from tests.page_rows import PAGE, SECOND, a_page_lane, ends_or_waits, pass_by
@@ -88,12 +89,11 @@ def test_pages_are_locked_in_the_order_of_their_tokens_by_whoever_takes_several(
 def test_a_lane_that_names_its_slower_hosts_locks_them_by_id(rows: Rows, database: Database, database_url: str) -> None:
     """As whoever locks two hosts does: a claim, a settle, an import."""
     by_id = [rows.host("z.test", site="panels"), rows.host("a.test", site="panels")]
-    store = a_page_lane(database, rows, hosts=0).store
     paces = {"a.test": 70 * SECOND, "new.test": 5 * SECOND, "z.test": 10 * SECOND}
     with ThreadPoolExecutor(1) as pool, open_rows(database_url) as watch:
         with rows.connection.transaction():
             rows("SELECT FROM lanes.hosts WHERE id = %s FOR NO KEY UPDATE", by_id[0])
-            enrolled: Future[object] = pool.submit(store.enrol, paces=paces)
+            enrolled: Future[object] = pool.submit(PollStore(database, "panels", "here", paces=paces).enrol)
             ends_or_waits(watch, enrolled)
             rows("SELECT FROM lanes.hosts WHERE id = %s FOR NO KEY UPDATE NOWAIT", by_id[1])
         enrolled.result(20)

@@ -103,6 +103,34 @@ def test_a_host_on_the_way_is_made_the_host_of_its_own_site(rows: Rows, store: P
     assert rows.the_host(there).name == "other.test"
 
 
+SLOW = {"slow.test": timedelta(seconds=70)}
+"""As reddit is: robots.txt and a feed never come a second apart there."""
+
+
+def test_a_host_that_the_registry_names_as_slower_starts_there_however_it_is_met(
+    rows: Rows, database: Database
+) -> None:
+    """Before its Lane has ever run, too: `lanes try`, or a hop."""
+    rows.series(rows.host("home.test"))
+    store = PollStore(database, "feeds", "here", paces=SLOW)
+    claim = take(store)
+    assert claim is not None
+    entered = store.enter("slow.test", claim, claim.claimed_at + LEASE)
+    assert (entered.pace.pace, entered.interval) == (SLOW["slow.test"],) * 2
+    rows("DELETE FROM lanes.hosts WHERE name = 'slow.test'")
+    assert rows.the_host(store.host_id("slow.test")).pace == SLOW["slow.test"]
+    assert rows.the_host(store.host_id("other.test")).pace == timedelta(seconds=1)
+
+
+@pytest.mark.parametrize(("pace", "after"), [(1, 70), (90, 90)])
+def test_a_host_that_is_followed_before_the_lane_of_its_site_ran_is_slowed_to_where_the_registry_has_it(
+    rows: Rows, database: Database, pace: int, after: int
+) -> None:
+    host = rows.host("slow.test", pace=timedelta(seconds=pace))
+    assert PollStore(database, "feeds", "here", paces=SLOW).host_id("slow.test") == host
+    assert rows.the_host(host).pace == timedelta(seconds=after)
+
+
 def test_a_lane_slowed_while_a_poll_ends_is_no_deadlock(
     rows: Rows, store: PollStore, database: Database, database_url: str
 ) -> None:

@@ -156,6 +156,16 @@ def test_a_host_goes_thirty_days_after_the_last_series_that_pointed_there_went(
     assert rows("SELECT FROM lanes.robots") == []
 
 
+def test_a_host_that_the_registry_names_stays_with_its_interval(rows: Rows, upkeep: UpkeepStore, clock: Clock) -> None:
+    """It would come back at the default: at a host that is asked once a minute, a second apart."""
+    named, other = rows.host("www.reddit.com", pace=timedelta(seconds=70)), rows.host()
+    prune(upkeep, "hosts")
+    clock.advance(31 * DAY)
+    assert prune(upkeep, "hosts") == 1
+    assert [row.id for row in rows("SELECT id FROM lanes.hosts")] == [named]
+    assert other != named
+
+
 @pytest.mark.parametrize("pointer", ["host_id", "queue_host_id"])
 def test_a_host_that_a_series_comes_back_to_begins_anew(
     rows: Rows, upkeep: UpkeepStore, clock: Clock, pointer: str

@@ -98,9 +98,9 @@ WITH put AS MATERIALIZED (
 SELECT held FROM put, lanes.record(
     :series_id, :token, :claimed_at, :site, :machine, :trigger, :address_pace, :hops, held, 'put back', :reason, p_proof => :proof);
 
--- name: host_id(site, host)$
+-- name: host_id(site, host, pace)$
 -- The id of a host, made where there is none.
-SELECT lanes.place_host(:site, :host);
+SELECT lanes.place_host(:site, :host, :pace);
 
 -- name: follow_feed$
 -- A web page named its feed: its Series follows that from now on; whether the lease still held.
@@ -114,9 +114,9 @@ SELECT held FROM followed, lanes.record(
 -- A slot of a new or changed address before it is dialled; null: go on.
 SELECT lanes.take_address(:host_id, :address, :token, :address_pace);
 
--- name: enter(site, host, series_id, token, lease_until, address_pace)^
+-- name: enter(site, host, pace, series_id, token, lease_until, address_pace)^
 -- The next hop's host, its buckets spent as a claim spends them.
-SELECT * FROM lanes.enter(:site, :host, :series_id, :token, :lease_until, :address_pace);
+SELECT * FROM lanes.enter(:site, :host, :pace, :series_id, :token, :lease_until, :address_pace);
 
 -- name: move_buckets(host_id, address, sent_at, token, address_pace, patience)$
 -- A request written late moves its buckets first; when it may be written.

@@ -239,13 +239,13 @@ WITH page AS (
 )
 SELECT max(id) FROM page;
 
--- name: hold_unused(unused_for, most)
--- Locks hosts that no Series has pointed to for so long, unless they hold the owner's word or a running wait; nor was any asked lately, as
--- a hop of somebody's redirects is, whose pace would be forgotten.
+-- name: hold_unused(unused_for, named, most)
+-- Locks hosts that no Series has pointed to for so long, unless they hold the owner's word or a running wait, or are named; nor was any
+-- asked lately, as a hop of somebody's redirects is, whose pace would be forgotten.
 SELECT id FROM lanes.hosts h
 WHERE unused_since <= lanes.now() - :unused_for::interval AND coalesce(sent_at <= (SELECT lanes.now()) - :unused_for::interval, true)
   AND greatest(next_at, busy_until, not_before, refused_until) <= (SELECT lanes.now())
-  AND owner_pace IS NULL AND NOT EXISTS (SELECT FROM lanes.words w WHERE w.host_id = h.id AND w.ended_at IS NULL)
+  AND name <> ALL (:named::text[]) AND owner_pace IS NULL AND NOT EXISTS (SELECT FROM lanes.words w WHERE w.host_id = h.id AND w.ended_at IS NULL)
 ORDER BY unused_since LIMIT :most FOR UPDATE SKIP LOCKED;
 
 -- name: prune_hosts(host_ids)!

@@ -25,9 +25,10 @@ BEGIN
     RETURN v_lane;
 END $$;
 
--- The id of a host of p_site, made where there is none.  A redirect may have met it first, and made it another Site's: where none of that
--- Site's Series live, it is given to p_site, and whoever queues there in the middle of a chain goes home.
-CREATE FUNCTION lanes.place_host(p_site text, p_name text) RETURNS bigint LANGUAGE plpgsql AS $$
+-- The id of a host of p_site, made where there is none; p_pace: where the registry has it as slower than the default.  A redirect may have
+-- met it first, and made it another Site's: where none of that Site's Series live, it is given to p_site, and whoever queues there in the
+-- middle of a chain goes home.
+CREATE FUNCTION lanes.place_host(p_site text, p_name text, p_pace interval DEFAULT NULL) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     h       lanes.hosts;
     v_homes bigint[];
@@ -35,9 +36,11 @@ BEGIN
     SELECT * INTO h FROM lanes.hosts WHERE name = p_name;
     IF NOT FOUND THEN
         INSERT INTO lanes.lanes (site) VALUES (p_site) ON CONFLICT DO NOTHING;
-        INSERT INTO lanes.hosts (site, name, ready_at) VALUES (p_site, p_name, 'infinity') ON CONFLICT DO NOTHING;
+        INSERT INTO lanes.hosts (site, name, pace, ready_at) VALUES (p_site, p_name, coalesce(p_pace, '1 second'), 'infinity')
+        ON CONFLICT DO NOTHING;
         SELECT * INTO h FROM lanes.hosts WHERE name = p_name;
     END IF;
+    IF h.pace < p_pace THEN UPDATE lanes.hosts SET pace = greatest(pace, p_pace) WHERE id = h.id; END IF;
     IF h.site = p_site OR EXISTS (SELECT FROM lanes.series WHERE host_id = h.id AND site <> p_site) THEN RETURN h.id; END IF;
     INSERT INTO lanes.lanes (site) VALUES (p_site) ON CONFLICT DO NOTHING;
     v_homes := array(
@@ -55,7 +58,7 @@ END $$;
 -- Enters a host for the next hop of a redirect chain: spends its buckets as a claim does, the Gap of the host's Site among them (which
 -- may be another Site than the caller's).  wait null: go on.  p_series null: a URL that the owner tries, of no Series.
 CREATE FUNCTION lanes.enter(
-    p_site text, p_name text, p_series bigint, p_token uuid, p_lease_until timestamptz, p_address_pace interval
+    p_site text, p_name text, p_pace interval, p_series bigint, p_token uuid, p_lease_until timestamptz, p_address_pace interval
 ) RETURNS TABLE (
     host_id bigint, wait interval, reason text, address inet, pace interval, interval_in_force interval, backoffs integer, latency interval,
     refused_pace interval, refused_pace_at timestamptz, refused_paces integer, lane_gap interval, refusing boolean
@@ -69,7 +72,7 @@ DECLARE
     v_ends timestamptz;
 BEGIN
     SELECT id INTO host_id FROM lanes.hosts WHERE name = p_name;
-    IF NOT FOUND THEN host_id := lanes.place_host(p_site, p_name); END IF;
+    IF NOT FOUND THEN host_id := lanes.place_host(p_site, p_name, p_pace); END IF;
     l := lanes.lock_lane_of(host_id);
     lane_gap := lanes.gap_of(l);
     SELECT * INTO h FROM lanes.hosts WHERE name = p_name FOR NO KEY UPDATE;
