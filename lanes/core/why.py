@@ -104,8 +104,8 @@ class Note:
 
 
 def why(series: Standing) -> Why:
-    """The first reason that speaks: never polled; no Site; the kill switch; its Lane paused; our line; any other gate without an end; in hand;
-    a gate, in the order of lanes.gate, where it is due or the gate outlasts its rest; not due yet; nothing."""
+    """The first reason that speaks: never polled; no Site; the kill switch; its Lane paused; our line; any other gate without an end; in
+    hand; a gate, in the order of lanes.gate, where it is due or the gate outlasts its rest; not due yet; nothing."""
     never = _never(series)
     if never is not None:
         return Why(never, None)
