@@ -59,6 +59,7 @@ class TryStore:
             row = _SQL.visit(
                 connection,
                 site=self._site,
+                machine=self._machine,
                 gap=self._gap,
                 host_id=host_id,
                 dial=dial,

@@ -162,6 +162,7 @@ def test_what_was_tried_spends_the_gap_of_the_lane_that_polls_next(
             "the owner blocked it",
             True,
         ),
+        ("UPDATE lanes.machines SET us_since = lanes.now()", "our own line is down: one Poll a minute", False),
         ("UPDATE lanes.clock SET latest_seen = lanes.now() + '10 seconds'", "the clock went back, which the next", False),
     ],
 )  # fmt: skip
@@ -177,6 +178,21 @@ def test_a_gate_that_is_closed_to_a_poll_is_closed_to_the_owner_too(
     assert shut.reason.startswith(reason)
     assert (shut.until is not None) is ends
     assert not net.record
+
+
+def test_a_line_that_is_down_holds_what_is_tried_on_its_machine_alone_and_leaves_the_probe_to_a_poll(
+    net: Smallnet, make_lane: MakeLane, trier: MakeTrier
+) -> None:
+    host = net.host("127.1.0.5")
+    lane = make_lane("machine-2", site=comics(host.address, gap=10), slots=1)
+    titles_of(host, lane, 1)
+    one = trier(lane.site)
+    lane.tell("INSERT INTO lanes.machines (machine, us_since, probe_at) VALUES ('machine-1', lanes.now(), lanes.now())")
+    assert isinstance(one.attempt(host.url("/0"), NO_PATIENCE), Shut)
+    assert lane.one("SELECT probe_at <= lanes.now() AS free FROM lanes.machines WHERE machine = 'machine-1'").free
+    lane.tell("UPDATE lanes.machines SET us_since = CASE machine WHEN 'machine-2' THEN lanes.now() END")
+    assert isinstance(meaning(one.attempt(host.url("/0"), NO_PATIENCE)), Read)
+    assert len(net.record) == 1
 
 
 def test_robots_txt_is_asked_first_and_keeps_a_page_from_being_tried(

@@ -5,9 +5,9 @@
 INSERT INTO lanes.lanes AS l (site, browser) VALUES (:site, :browser)
 ON CONFLICT (site) DO UPDATE SET browser = true WHERE EXCLUDED.browser AND NOT l.browser;
 
--- name: visit(site, gap, host_id, dial, lease, address_pace)^
+-- name: visit(site, machine, gap, host_id, dial, lease, address_pace)^
 -- Enters a host, or says what stands in the way.
-SELECT v.*, v.stop_until - v.claimed_at AS wait FROM lanes.visit(:site, :gap, :host_id, :dial, :lease, :address_pace) v;
+SELECT v.*, v.stop_until - v.claimed_at AS wait FROM lanes.visit(:site, :machine, :gap, :host_id, :dial, :lease, :address_pace) v;
 
 -- name: leave$
 -- Leaves it, and records the requests.

@@ -2,10 +2,10 @@
 -- what it was told to wait and its requests are.
 
 -- Enters a host that the owner tries, as a claim would: every gate of its Lane and of the host holds, and the same is spent.  stop null:
--- the rest is a Poll's.  p_gap is the registry's, for a Site whose Lane has not run yet; p_dial the address that was waited for, if any.
+-- the rest is a Poll's.  While the line of the machine is down, its one probe a minute is a Poll's too.  p_gap is the registry's, for a Site whose Lane has not run yet; p_dial the address that was waited for, if any.
 -- A host at which another Site has Series is not entered: what is sent there moves that Site's Gap and not this one's.
 CREATE FUNCTION lanes.visit(
-    p_site text, p_gap interval, p_host bigint, p_dial inet, p_lease interval, p_address_pace interval
+    p_site text, p_machine text, p_gap interval, p_host bigint, p_dial inet, p_lease interval, p_address_pace interval
 ) RETURNS TABLE (
     stop text, stop_until timestamptz, claimed_at timestamptz, token uuid, host_pace interval, lane_gap interval, address inet,
     pace interval, latency interval, backoffs integer, unavailable_url bytea, unavailable_at timestamptz
@@ -23,6 +23,9 @@ BEGIN
     claimed_at := t;
     IF t < (SELECT latest_seen FROM lanes.clock) - interval '5 seconds' THEN
         stop := 'the clock went back, which the next claim of a Lane mends'; RETURN NEXT; RETURN;
+    END IF;
+    IF EXISTS (SELECT FROM lanes.machines WHERE machine = p_machine AND us_since IS NOT NULL) THEN
+        stop := 'our own line is down: one Poll a minute until it is back'; RETURN NEXT; RETURN;
     END IF;
     PERFORM FROM lanes.lanes x
     WHERE x.site = p_site AND (lanes.gap_of(x) IS NOT NULL OR p_gap IS NOT NULL) FOR NO KEY UPDATE;
