@@ -194,6 +194,25 @@ def test_whoever_asked_learns_why_a_page_may_not_be_sent_and_for_how_long(
     assert page.stopped is not None, "no successor takes that away"
 
 
+def test_a_clock_set_back_takes_along_how_long_a_page_may_not_be_sent(
+    rows: Rows, database: Database, serving: ServingStore, clock: Clock
+) -> None:
+    """CASES A13."""
+    lane = a_page_lane(database, rows)
+    claim = lane.asked()
+    serving.take()
+    unlucky(rows, claim, "told to wait")
+    serving.sending(claim.token)
+    lane.store.keep_house()
+    clock.advance(-8 * HOUR)
+    lane.store.shift_back()
+    page = lane.asking.look(claim.token)
+    assert page is not None
+    assert page.stopped is not None
+    assert page.stopped.wait is not None
+    assert page.stopped.wait <= 10 * MINUTE
+
+
 def test_a_page_that_may_not_be_sent_is_in_nobodys_way(
     rows: Rows, database: Database, serving: ServingStore, clock: Clock
 ) -> None:

@@ -2,7 +2,8 @@
 -- what it was told to wait and its requests are.
 
 -- Enters a host that the owner tries, as a claim would: every gate of its Lane and of the host holds, and the same is spent.  stop null:
--- the rest is a Poll's.  While the line of the machine is down, its one probe a minute is a Poll's too.  p_gap is the registry's, for a Site whose Lane has not run yet; p_dial the address that was waited for, if any.
+-- the rest is a Poll's.  While the line of the machine is down, its one probe a minute is a Poll's too.  p_gap is the registry's, for a
+-- Site whose Lane has not run yet; p_dial the address that was waited for, if any.
 -- A host at which another Site has Series is not entered: what is sent there moves that Site's Gap and not this one's.
 CREATE FUNCTION lanes.visit(
     p_site text, p_machine text, p_gap interval, p_host bigint, p_dial inet, p_lease interval, p_address_pace interval
