@@ -27,6 +27,8 @@ LARGEST: Final = 64 * 2**20
 """Bytes of one frame: twice what the largest page takes that is read, so that no page can fill our memory through its events."""
 PIECE: Final = 64 * 1024
 """Bytes of one read."""
+WHOLE_TEXT: Final = 0x81
+"""How a frame begins that is a whole message (RFC 6455, 5.2)."""
 
 Heard = Callable[[str, Mapping[str, Any]], None]
 
@@ -74,14 +76,44 @@ class _Buffered:
         self._receive, self._piece, self._at = receive, b"", 0
 
     def __call__(self, size: int) -> bytes:
-        if self._at == len(self._piece):
-            self._piece, self._at = self._receive(PIECE), 0
+        self._fill()
         taken = self._piece[self._at : self._at + size]
         self._at += len(taken)
         return taken
 
+    def whole_text(self) -> bytes | None:
+        """The next frame's text, where that is a whole unmasked message of the usual length that is here already; else nothing is taken."""
+        self._fill()
+        piece, at = self._piece, self._at
+        if len(piece) < at + 4 or piece[at] != WHOLE_TEXT:
+            return None
+        length, begins = piece[at + 1], at + 2
+        if length == 126:
+            length, begins = int.from_bytes(piece[at + 2 : at + 4], "big"), at + 4
+        elif length > 126:  # a long one, or a masked one
+            return None
+        if begins + length > len(piece):
+            return None
+        self._at = begins + length
+        return piece[begins : self._at]
 
-class _CappedFrames(websocket.frame_buffer):
+    def _fill(self) -> None:
+        if self._at == len(self._piece):
+            self._piece, self._at = self._receive(PIECE), 0
+
+
+class _Frames(websocket.frame_buffer):
+    """The library's frames, with a cap; the usual one is taken in one step, since the library's own costs more than what it says."""
+
+    def __init__(self, receive: Callable[[int], bytes]) -> None:
+        self._buffered = _Buffered(receive)
+        super().__init__(self._buffered, skip_utf8_validation=True)
+
+    def recv_frame(self) -> websocket.ABNF:
+        if self.header is None and not self.recv_buffer and (text := self._buffered.whole_text()) is not None:
+            return websocket.ABNF(1, opcode=websocket.ABNF.OPCODE_TEXT, mask_value=0, data=text)
+        return super().recv_frame()
+
     def recv_length(self) -> None:
         super().recv_length()
         if self.length is not None and self.length > LARGEST:
@@ -99,8 +131,7 @@ class Cdp:
         """Connects.  Raises: Gone."""
         self._silence = silence
         self._socket = websocket.WebSocket(enable_multithread=True, skip_utf8_validation=True)
-        buffered = _Buffered(self._socket._recv)  # noqa: SLF001 - the library's own way to read
-        self._socket.frame_buffer = _CappedFrames(buffered, skip_utf8_validation=True)
+        self._socket.frame_buffer = _Frames(self._socket._recv)  # noqa: SLF001 - the library's own way to read
         self._pending: dict[int, _Pending] = {}
         self._heard: dict[str | None, Heard] = {}
         self._lock = threading.Lock()

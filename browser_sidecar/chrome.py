@@ -159,10 +159,9 @@ def adopt_orphans() -> None:
 
 def reap_orphans(but: int | None = None) -> None:
     """Reaps adopted children that have ended; `but` is the child that somebody else waits for.  For a process that adopts alone."""
-    for process in _processes():
-        if process.parent == os.getpid() and process.state == "Z" and process.pid != but:
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(process.pid, os.WNOHANG)
+    with contextlib.suppress(ChildProcessError):
+        while (ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) and ended.si_pid != but:
+            os.waitpid(ended.si_pid, os.WNOHANG)
 
 
 def clear_leavings() -> None:

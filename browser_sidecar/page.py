@@ -254,8 +254,6 @@ class _Tab:
             return None if waits else self._read(document, held)
         over = now >= min(until, document.at + self._times.settling)
         ended = document.ended or (not document.told and look is not None and look.ready == "complete")
-        if ended:
-            self._seen.rest()
         if ended and look is not None and (over or self._is_there(document, look, now)):
             return self._read(document)
         if over:

@@ -17,6 +17,7 @@ from typing import Any, Final
 from browser_sidecar.cdp import Cdp
 from browser_sidecar.proxy import Gate
 from browser_sidecar.unwanted import MEDIA, is_unwanted
+from lanes.core.challenge import by_header
 from lanes.core.pages import PageAsked
 from lanes.core.urls import Parts, split
 from lanes.fetch.guard import Guard
@@ -131,13 +132,14 @@ class Seen:
             drawn = self._gate.drawn(document.host, document.port) - document.drawn_before
         return max(document.wire, document.announced, drawn)
 
-    def rest(self) -> None:
-        """The document is there, and only its scripts are waited for: Chrome tells of no request any more, which would cost more than all
-        else.  Where no gate is, the addresses of all are wanted."""
-        with self.changed:
-            if self._following and not self._going and self._gate is not None:
-                self._following = False
-                self._tell("Network.disable")
+    def _rest(self) -> None:
+        """Once the document is there only its scripts are waited for: Chrome tells of no request any more, which would cost more than all
+        else.  Where no gate is, the addresses of all are wanted; and what may be a challenge leads to another document."""
+        there, gated = self.current, self._gate is not None
+        is_there = there is not None and there.ended and there.status < 400 and by_header(there.headers) is None
+        if is_there and gated and self._following and not self._going:
+            self._following = False
+            self._tell("Network.disable")
 
     def wait(self, seconds: float) -> None:
         """Until something happens, at most so long."""
@@ -270,6 +272,7 @@ class Seen:
     def _finished(self, params: Mapping[str, Any]) -> None:
         if (document := self._documents.get(params["requestId"])) is not None:
             document.ended = True
+            self._rest()
             document.wire = max(document.wire, int(params.get("encodedDataLength", 0)))
 
     def _loading_failed(self, params: Mapping[str, Any]) -> None:
@@ -292,6 +295,7 @@ class Seen:
         elif document is not None:
             self.broken = None
             self.current = document
+            self._rest()
         elif self.current is not None:
             self.left = "a page without an address"  # blob:, about:blank: what scripts made up
 
