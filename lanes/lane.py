@@ -320,6 +320,7 @@ def main(settings: Settings, site_name: str) -> int:
         settings.machine,
         many_hosts=site.many_hosts,
         named_numbers=site.named_numbers,
+        republishes=site.republishes,
         browser=site.browser,
         paces=site.slower_hosts,
     )

@@ -18,7 +18,7 @@ from typing import TypeVar
 from lanes.browser import Browser
 from lanes.core import headers, pages
 from lanes.core.answer import Answer, Response
-from lanes.core.chapters import Document, NotRecognised, Reading, distinct, guids_lie
+from lanes.core.chapters import Document, Listed, NotRecognised, Reading, distinct, guids_lie
 from lanes.core.circumstances import Circumstances, Known
 from lanes.core.claim import LEASE, Claim
 from lanes.core.consequences import Retire
@@ -173,7 +173,7 @@ class Poller:
             if isinstance(judged.meaning, Read):
                 return self._store.settle_document(
                     claim,
-                    _identities(judged.meaning.document, claim),
+                    _listed(judged.meaning.document, claim),
                     lambda known: decide(claim, judged, known, around),
                     trail,
                 )
@@ -292,10 +292,9 @@ def reading_of(site: Site, answer: Answer, claim: Claim) -> Reading | None:
     return site.read(answer.body, answer.headers.get("content-type"), answer.url, at)
 
 
-def _identities(document: Document, claim: Claim) -> list[bytes]:
-    """Every identity the decision may ask about: with guid alone unless this document, or an earlier one, showed that it lies."""
-    guid_alone = claim.guid_alone and not guids_lie(document.items)
-    return [identity for _, ids in distinct(document.items, guid_alone=guid_alone) for identity in ids]
+def _listed(document: Document, claim: Claim) -> Listed:
+    """What the decision may ask about: guid alone counts unless this document, or an earlier one, showed that it lies."""
+    return distinct(document.items, guid_alone=claim.guid_alone and not guids_lie(document.items))
 
 
 def _wire_bytes(trail: Trail) -> int:

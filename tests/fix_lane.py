@@ -204,6 +204,7 @@ class LaneAtWork(Owner):
             machine,
             many_hosts=site.many_hosts,
             named_numbers=site.named_numbers,
+            republishes=site.republishes,
             browser=site.browser,
         )
         store.enrol()

@@ -208,10 +208,10 @@ def settle_read(store: PollStore, claim: Claim, *items: Item, **document: Any) -
     """Ends a Poll with a recognised document of these items."""
     read = a_document(*items, **document)
     guid_alone = claim.guid_alone and not guids_lie(items)
-    asked = [each for _, ids in distinct(items, guid_alone=guid_alone) for each in ids]
+    listed = distinct(items, guid_alone=guid_alone)
     answer = a_response(200, repr(items).encode())
     held, settlement = store.settle_document(
-        claim, asked, lambda known: settled(answer, read, claim, known, now=claim.claimed_at), trail(claim)
+        claim, listed, lambda known: settled(answer, read, claim, known, now=claim.claimed_at), trail(claim)
     )
     assert held
     return settlement

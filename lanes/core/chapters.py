@@ -99,6 +99,9 @@ class NotRecognised:
 
 Reading = Document | NotRecognised
 
+Listed = tuple[tuple[Item, tuple[bytes, ...]], ...]
+"""The items of a document, each once, with every identity it goes by."""
+
 
 def _digest(kind: str, *parts: str) -> bytes:
     text = "\x1f".join((kind, *parts)).encode("utf-8", "surrogatepass")
@@ -132,7 +135,7 @@ def identities(item: Item, *, guid_alone: bool = True) -> tuple[bytes, ...]:
     return tuple(found)
 
 
-def distinct(items: tuple[Item, ...], *, guid_alone: bool = True) -> tuple[tuple[Item, tuple[bytes, ...]], ...]:
+def distinct(items: tuple[Item, ...], *, guid_alone: bool = True) -> Listed:
     """The items that have an identity, each once, with every identity it goes by.
 
     A later item that shares any identity with an earlier one is the same Chapter; what else identifies it is kept with the earlier one,

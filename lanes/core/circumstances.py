@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from lanes.core.pace import HOST_DEFAULT, HostPace
+from lanes.core.reissues import Words
 
 Numbered = tuple[str | None, str | None, str]
 """Volume, number and label of a Chapter."""
@@ -23,12 +24,14 @@ weeks, a new season's Chapter 1 after months."""
 class Known:
     """What the database knows of the identities of one document: those it has, and whether the Series has any at all.  `numbers` are the
     volume, number and label of each Chapter found in the last 30 days, on a Site that names them itself; None: it does not.  `latest` is
-    the highest number of its main line, there too."""
+    the highest number of its main line, there too.  `words` are those of its Chapters, of the words that were looked up, on a Site that
+    publishes Chapters again under new ids."""
 
     identities: frozenset[bytes] = frozenset()
     any: bool = False
     numbers: frozenset[Numbered] | None = None
     latest: Decimal | None = None
+    words: frozenset[Words] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,14 +29,18 @@ from lanes.core.outcome import (
     Unchanged,
 )
 from lanes.core.pace import HostPace, Signal
+from lanes.core.reissues import published_again, words_of
 
 NO_LIST: Final = "no list, but its newest number is known"
 """How a good Poll is told whose document had lost its list: nothing is new, and yet something is wrong."""
 
+AGAIN: Final = "Chapters of known titles under new ids: stored, and not told again"
+"""How a Poll is told that found such Chapters: nothing goes quiet silently."""
+
 
 @dataclass(frozen=True, slots=True)
 class NewChapter:
-    """A Chapter to be stored; `announced` when it is news and neither first sight nor back-fill."""
+    """A Chapter to be stored; `announced` when it is news and neither first sight, back-fill nor published again."""
 
     item: Item
     identities: tuple[bytes, ...]
@@ -165,10 +169,16 @@ def _document(
     items = tuple((item, ids) for item, ids in listed if not item.locked)
     fresh = [(item, ids) for item, ids in items if known.identities.isdisjoint(ids)]
     oldest = _oldest_known(items, known, around.now)
+    again = published_again(listed, known.identities, known.words)
     told = _Told(known.numbers)
     chapters = tuple(
         NewChapter(
-            item, ids, announced=claim.news_from is not None and not _back_fill(item, oldest) and told.is_news(item)
+            item,
+            ids,
+            announced=claim.news_from is not None
+            and not _back_fill(item, oldest)
+            and words_of(item) not in again
+            and told.is_news(item),
         )
         for item, ids in fresh
     )
@@ -177,7 +187,7 @@ def _document(
     rest, due = _adapted(claim, around, hints, new=None if first_sight else bool(chapters))
     return Settlement(
         Label.NEW if chapters else Label.UNCHANGED,
-        "first sight" if first_sight else None,
+        "first sight" if first_sight else AGAIN if again else None,
         due,
         rest,
         host,

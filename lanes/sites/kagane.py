@@ -91,6 +91,7 @@ def site(origin: str = "https://kagane.to") -> Site:
         accept="application/json",
         rendering=Rendering(landmark="pre"),
         hosts=hosts_at(origin, HOSTS),
+        republishes=True,
         evidence=Evidence("the source of two current readers", Certainty.SURE, "2026-08"),
         experimental=True,
     )

@@ -162,6 +162,7 @@ def site(origin: str = "https://www.royalroad.com") -> Site:
         accept=feeds.ACCEPT,
         feed=True,
         hosts=hosts_at(origin, HOSTS),
+        republishes=True,
         evidence=Evidence("the source of several readers", Certainty.LIKELY, "2026-09"),
         example="https://www.royalroad.com/fiction/21220/mother-of-learning",
     )

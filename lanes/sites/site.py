@@ -63,7 +63,7 @@ class Site:
 
     `hosts` are those of a Site of one host or a fixed few: a redirect that leaves them is not followed; none: any host.  `host_floors`
     names hosts whose interval narrows to something else than the default, shorter or longer.  `named_numbers`: the Site itself names
-    groups and numbers.
+    groups and numbers.  `republishes`: it is known to publish Chapters again under new ids, with the titles that they had.
 
     `evidence` None: made for the owner's own use.  `experimental`: its pages change often, or refuse often.  `starts`: its Lane is
     started by default.  `example` is a URL as a Reader would paste it.  `number` is that of an own Site's process (`lanes.sites.own`).
@@ -82,6 +82,7 @@ class Site:
     hosts: tuple[str, ...] = ()
     host_floors: Mapping[str, timedelta] = field(default_factory=dict, hash=False)
     named_numbers: bool = False
+    republishes: bool = False
     evidence: Evidence | None = None
     experimental: bool = False
     starts: bool = True

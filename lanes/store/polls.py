@@ -14,11 +14,13 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
+from lanes.core.chapters import Listed
 from lanes.core.circumstances import TOLD_ONCE, Known
 from lanes.core.claim import Claim
 from lanes.core.consequences import Heed, Learn
 from lanes.core.outcome import NOT_PUBLIC, PutBack
 from lanes.core.pace import ADDRESS_PACE, LATE_WAIT, HostPace, RefusedPace
+from lanes.core.reissues import Words, to_look_up
 from lanes.core.settlement import Settlement
 from lanes.core.urls import split
 from lanes.store import consequences
@@ -99,12 +101,13 @@ class PollStore:
         *,
         many_hosts: bool = True,
         named_numbers: bool = False,
+        republishes: bool = False,
         browser: bool = False,
         paces: Mapping[str, timedelta] | None = None,
     ) -> None:
         self._database, self.site, self._machine, self._browser = database, site, machine, browser
         self.line = LineStore(database, machine)
-        self._many_hosts, self._named_numbers = many_hosts, named_numbers
+        self._many_hosts, self._named_numbers, self._republishes = many_hosts, named_numbers, republishes
         self._paces = paces or {}
         self.robots = RobotsStore(database)
 
@@ -179,20 +182,22 @@ class PollStore:
             return held
 
     def settle_document(
-        self, claim: Claim, identities: list[bytes], decide: Callable[[Known], Settlement], trail: Trail
+        self, claim: Claim, listed: Listed, decide: Callable[[Known], Settlement], trail: Trail
     ) -> tuple[bool, Settlement]:
-        """Ends a Poll whose document was read: asks which `identities` are known, lets `decide` say what is new, stores it.
+        """Ends a Poll whose document was read: asks what of the `listed` items is known, lets `decide` say what is new, stores it.
 
         One transaction.  The database resolves conflicts: what was really inserted is what is new.
         """
         with self._database.transaction() as connection:
             held = _SQL.hold(connection, series_id=claim.series_id, token=claim.token, hosts=list(trail.hosts))
-            known = _known(connection, claim.series_id, identities)
+            known = _known(connection, claim.series_id, [identity for _, ids in listed for identity in ids])
             if self._named_numbers:
                 rows = _SQL.told_numbers(connection, series_id=claim.series_id, since=TOLD_ONCE)
                 numbers = frozenset((row.volume, row.number, row.label) for row in rows)
                 latest = _SQL.latest_number(connection, series_id=claim.series_id)
                 known = replace(known, numbers=numbers, latest=latest)
+            if self._republishes and (asked := to_look_up(listed, known.identities)):
+                known = replace(known, words=_known_words(connection, claim.series_id, [*asked]))
             settled = decide(known)
             new, news = _keep(connection, claim.series_id, settled) if held else (0, [])
             self._settle(connection, claim, settled, trail, new=new)
@@ -324,6 +329,20 @@ class PollStore:
 def _known(connection: Connection, series_id: int, identities: list[bytes]) -> Known:
     row = _SQL.known(connection, series_id=series_id, identities=[UUID(bytes=each) for each in identities])
     return Known(frozenset(each.bytes for each in row.known), row.any_known)
+
+
+def _known_words(connection: Connection, series_id: int, asked: list[Words]) -> frozenset[Words]:
+    """Those of these words that a Chapter of the Series bears."""
+    titles, volumes, numbers, labels = zip(*asked, strict=True)
+    rows = _SQL.known_words(
+        connection,
+        series_id=series_id,
+        titles=list(titles),
+        volumes=list(volumes),
+        numbers=list(numbers),
+        labels=list(labels),
+    )
+    return frozenset(asked[row.n - 1] for row in rows)
 
 
 def _keep(connection: Connection, series_id: int, settled: Settlement) -> tuple[int, list[int]]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from uuid import UUID
 
-from lanes.core.chapters import Hints, identities
+from lanes.core.chapters import Hints, Item, distinct, identities
 from lanes.core.claim import Claim
 from lanes.store.polls import PollStore
+from lanes.store.pool import Database
 from tests.answers import a_document, a_response, an_item, settled
 from tests.fix_database import Clock
 from tests.rows import DAY, HOUR, LEASE, Rows, settle_read, take, trail
@@ -160,7 +161,7 @@ def test_a_late_document_stores_nothing(rows: Rows, store: PollStore, clock: Clo
     read = a_document(ONE)
     held, _ = store.settle_document(
         late,
-        list(identities(ONE)),
+        distinct((ONE,)),
         lambda known: settled(a_response(200), read, late, known, now=late.claimed_at),
         trail(late),
     )
@@ -180,3 +181,31 @@ def test_a_decision_that_fails_leaves_nothing_half_written(rows: Rows, store: Po
         assert rows.the_series(series).lease_token == claim.token
     else:
         raise AssertionError("Postgres took a NUL character")
+
+
+def test_chapters_published_again_are_known_by_their_words(rows: Rows, database: Database, clock: Clock) -> None:
+    """Decision 0016: by the title, else by volume, number and label, as they are stored."""
+    store = PollStore(database, "feeds", "here", republishes=True)
+    store.enrol()
+    rows.series()
+    untitled = [
+        Item(f"u{n}", "", f"https://host.test/u{n}", number=str(n), volume=None, label="chapter") for n in range(2)
+    ]
+    old = [*untitled, *(an_item(f"{n}") for n in range(3))]
+    settle_read(store, taken(store), *old)
+    clock.advance(DAY)
+    new = [replace(item, guid=f"new {item.guid}", link=f"{item.link}-new") for item in old]
+    others = [an_item("9"), replace(untitled[0], guid="v", volume="2"), replace(untitled[0], guid="l", label="extra")]
+    settle_read(store, taken(store), *new, *others)
+    found = rows("SELECT title, volume, label FROM lanes.chapters WHERE announced ORDER BY id DESC")
+    assert found == [("title 9", None, ""), ("", "2", "chapter"), ("", None, "extra")]
+    assert rows.one("SELECT count(*) FROM lanes.chapters") == 13
+
+
+def test_elsewhere_nothing_is_known_by_its_words(rows: Rows, store: PollStore, clock: Clock) -> None:
+    rows.series()
+    old = [an_item(f"{n}") for n in range(3)]
+    settle_read(store, taken(store), *old)
+    clock.advance(DAY)
+    settle_read(store, taken(store), *(replace(item, guid=f"new {item.guid}", link=f"{item.link}-new") for item in old))
+    assert rows.one("SELECT count(*) FROM lanes.chapters WHERE announced") == 3

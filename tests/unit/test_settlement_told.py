@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 from lanes.core.chapters import Item
 from lanes.core.circumstances import TOLD_ONCE, Known, Numbered
 from lanes.core.pace import HostPace
-from lanes.core.settlement import Settlement
+from lanes.core.reissues import words_of
+from lanes.core.settlement import AGAIN, Settlement
 from tests.answers import ANSWERED, NOT_MODIFIED, a_claim, a_document, a_response, an_item, known, settled
 
 
@@ -65,6 +67,15 @@ def test_a_known_item_dated_this_very_instant_is_not_in_the_future() -> None:
     now = an_item("now", published_at=ANSWERED)
     settlement = settled(a_response(200), a_document(an_item("older", -1), now), a_claim(), known(now))
     assert [chapter.announced for chapter in settlement.chapters] == [False]
+
+
+def test_a_chapter_published_again_is_stored_and_not_told_and_its_poll_says_so() -> None:
+    old = [an_item(f"{n}") for n in range(50)]
+    new = [replace(item, guid=f"new {item.guid}", link=f"{item.link}-new") for item in old]
+    words = frozenset(each for item in old if (each := words_of(item)))
+    settlement = settled(a_response(200), a_document(*new, an_item("51")), a_claim(), replace(known(*old), words=words))
+    assert [chapter.item.title for chapter in settlement.chapters if chapter.announced] == ["title 51"]
+    assert (len(settlement.chapters), settlement.detail) == (51, AGAIN)
 
 
 # What is left behind

@@ -40,6 +40,15 @@ SELECT * FROM lanes.claim(:site, :rest, :lease, :machine, :address_pace, :after)
 SELECT array(SELECT identity FROM lanes.identities WHERE series_id = :series_id AND identity = ANY (:identities)) AS known,
        EXISTS (SELECT FROM lanes.identities WHERE series_id = :series_id) AS any_known;
 
+-- name: known_words(series_id, titles, volumes, numbers, labels)
+-- Which of these words a Chapter bears: its title; its volume, number and label where it has none.
+SELECT DISTINCT w.n FROM unnest(:titles::text[], :volumes::text[], :numbers::text[], :labels::text[]) WITH ORDINALITY
+    AS w (title, volume, number, label, n)
+JOIN lanes.chapters c ON c.series_id = :series_id AND c.title = w.title
+    AND coalesce(CASE WHEN c.title = '' THEN c.volume END, '') = coalesce(w.volume, '')
+    AND coalesce(CASE WHEN c.title = '' THEN c.number END, '') = coalesce(w.number, '')
+    AND CASE WHEN c.title = '' THEN c.label ELSE '' END = w.label;
+
 -- name: told_numbers(series_id, since)
 -- Volume, number and label of the Chapters found lately.
 SELECT DISTINCT volume, number, label FROM lanes.chapters
