@@ -187,7 +187,7 @@ def test_whoever_asked_learns_why_a_page_may_not_be_sent_and_for_how_long(
     assert (page.stopped.trouble, page.sent_at, page.opened) == (reason, None, None)
     assert page.stopped.wait is not None
     assert wait - SECOND < page.stopped.wait <= wait
-    ServingStore(database).leave(claim.token)
+    serving.leave(claim.token, "its tab gave it up")
     ServingStore(database).begin(None)
     page = lane.asking.look(claim.token)
     assert page is not None
