@@ -57,9 +57,9 @@ def add(asked: Namespace) -> int:
                 print(caution)
         patience = asked.wait if asked.wait is not None else AT_A_TERMINAL if sys.stdout.isatty() else 0.0
         fresh = [each.series for each in followed if each.was is not Was.FOLLOWED]
-        for each in fresh:
-            if by_name(each.site).browser:  # whoever adds something waits for it, which Chrome would sleep through
-                store.following.check_now(each.key)
+        for new in fresh:
+            if by_name(new.site).browser:  # whoever adds something waits for it, which Chrome would sleep through
+                store.following.check_now(new.key)
         in_vain = [each.key for each in fresh if _is_stopped(store, each.key)]
         if not asked.json:
             _explain(store, in_vain)
