@@ -148,13 +148,15 @@ def _took(each: Attempt) -> str:
 
 
 def _series_id(store: Store, key: str | None) -> int | None:
-    return None if key is None else store.following.find(word(key)).series_id
+    return None if key is None else store.following.find(word(store, key)).series_id
 
 
 def why(asked: Namespace) -> int:
     """Why Series are not being polled."""
     with open_store() as store:
-        found, missed, code = each_key("why", asked.keys, lambda key: store.asking.one(store.following.find(key).key))
+        found, missed, code = each_key(
+            store, "why", asked.keys, lambda key: store.asking.one(store.following.find(key).key)
+        )
     if asked.json:
         print_json([*map(reason, found), *missed])
         return code

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from lanes.cli.parser import DONE, UNKNOWN
+from lanes.cli.spelling import url_of
 from lanes.errors import BadUrl, DatabaseAway, UnknownSeries
 from lanes.settings import Settings
-from lanes.sites import recognise, sites
+from lanes.sites import sites
 from lanes.store import schema
 from lanes.store.asking import AskStore
 from lanes.store.following import FollowStore
@@ -60,9 +61,9 @@ def open_store() -> Iterator[Store]:
         database.close()
 
 
-def word(given: str) -> str:
-    """A KEY as typed; a URL in the one spelling under which it is followed.  Raises BadUrl."""
-    return recognise(given)[1] if "://" in given else text(given)
+def word(store: Store, given: str) -> str:
+    """A KEY as typed; a URL, however it is spelled, as that under which its Series is followed.  Raises BadUrl."""
+    return url_of(store.following, given) if "://" in given else text(given)
 
 
 def text(given: str) -> str:
@@ -70,14 +71,16 @@ def text(given: str) -> str:
     return given.encode("utf-8", "replace").decode()
 
 
-def each_key(command: str, keys: Sequence[str], act: Callable[[str], T]) -> tuple[list[T], list[dict[str, str]], int]:
+def each_key(
+    store: Store, command: str, keys: Sequence[str], act: Callable[[str], T]
+) -> tuple[list[T], list[dict[str, str]], int]:
     """Does it for each KEY, whatever becomes of the others: what came of it, the KEYs that were not there with why (told on standard
     error too), and the exit code.  Raises UnknownSeries, BadUrl where the only one is not there."""
     done: list[T] = []
     missed: list[dict[str, str]] = []
     for key in keys:
         try:
-            done.append(act(word(key)))
+            done.append(act(word(store, key)))
         except (UnknownSeries, BadUrl) as error:
             if len(keys) == 1:
                 raise

@@ -11,6 +11,7 @@ from datetime import datetime
 from lanes.cli.asking import reason
 from lanes.cli.door import Store, each_key, open_store
 from lanes.cli.parser import DONE, FAILED, USAGE, NotMeant
+from lanes.cli.spelling import as_followed
 from lanes.cli.status import how_to_start, lane_is_silent
 from lanes.cli.words import clean, counted, masked, print_json, relative, until
 from lanes.core import schedule
@@ -47,8 +48,8 @@ def add(asked: Namespace) -> int:
     good, refused = _recognised(asked.urls)
     with open_store() as store:
         since = store.asking.now()
-        good = _free(store, good, refused)
-        followed = store.following.follow(good)
+        good = as_followed(store.following, _free(store, good, refused))
+        followed = store.following.respell(store.following.follow(good))
         outcomes: dict[str, Outcome | None] = {}
         if not asked.json:
             for each in followed:
@@ -171,7 +172,7 @@ def check(asked: Namespace) -> int:
     """One Poll sooner, and why it may still have to wait."""
     with open_store() as store:
         found, missed, code = each_key(
-            "check", asked.keys, lambda key: store.asking.one(store.following.check_now(key).key)
+            store, "check", asked.keys, lambda key: store.asking.one(store.following.check_now(key).key)
         )
         refused = {each.key: no for each in found if (no := beyond_check_now(each.standing)) is not None}
         if asked.json:
@@ -208,7 +209,7 @@ def _set_pause(asked: Namespace, *, paused: bool) -> int:
             else:
                 print(f"The Lane {site} {done if changed else already}.")
             return DONE
-        found, missed, code = each_key(asked.command, asked.keys, verbs.pause if paused else verbs.resume)
+        found, missed, code = each_key(store, asked.command, asked.keys, verbs.pause if paused else verbs.resume)
     if asked.json:
         rows = [{"key": series.key, "paused": paused, "changed": changed} for series, changed in found]
         print_json([*rows, *missed])
@@ -224,7 +225,7 @@ def remove(asked: Namespace) -> int:
         _confirm(asked.keys)
     with open_store() as store:
         act = store.following.purge if asked.purge else store.following.drop_bookmark
-        found, missed, code = each_key("remove", asked.keys, act)
+        found, missed, code = each_key(store, "remove", asked.keys, act)
     if asked.json:
         rows = [{"key": each.key, "purged": asked.purge and changed, "changed": changed} for each, changed in found]
         print_json([*rows, *missed])

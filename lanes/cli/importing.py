@@ -16,8 +16,10 @@ from lanes.cli.door import Store, open_store
 from lanes.cli.following import wanted
 from lanes.cli.opml import Outline, read
 from lanes.cli.parser import DONE, USAGE
+from lanes.cli.spelling import as_followed, identity_of
 from lanes.cli.words import clean, counted, masked, print_json
 from lanes.errors import BadUrl, LanesError
+from lanes.sites import by_name
 from lanes.store.following import Wanted, Was
 
 MOST_TOLD = 20  # of a kind in words; --json has all
@@ -35,6 +37,7 @@ def run(asked: Namespace) -> int:
     with open_store() as store:
         good, taken = _free(store, found)
         refused += taken
+        good = as_followed(store.following, good)
         if asked.dry_run:
             was = store.following.stand(good)
         else:
@@ -66,7 +69,7 @@ def run(asked: Namespace) -> int:
 def follow_file(store: Store, path: Path) -> int:
     """Follows what an OPML file names, in silence; how many Series."""
     found, _, _ = _sorted(read(str(path), path.read_bytes()))
-    return len(store.following.follow([each for each, _ in found]))
+    return len(store.following.follow(as_followed(store.following, [each for each, _ in found])))
 
 
 def _bytes(file: str) -> bytes:
@@ -89,7 +92,7 @@ def _sorted(
     outlines: Iterable[Outline],
 ) -> tuple[list[tuple[Wanted, Outline]], list[Wanted], list[tuple[Outline, str]]]:
     """What can be followed, what repeats an earlier outline, and what is refused, with the reason."""
-    good: dict[str, tuple[Wanted, Outline]] = {}
+    good: dict[tuple[str, str], tuple[Wanted, Outline]] = {}
     repeated, refused = [], []
     for outline in outlines:
         try:
@@ -97,10 +100,11 @@ def _sorted(
         except BadUrl as error:
             refused.append((outline, str(error)))
             continue
-        if found.url in good:
+        identity = found.site, identity_of(by_name(found.site), found.url)
+        if identity in good:
             repeated.append(found)
         else:
-            good[found.url] = (found, outline)
+            good[identity] = (found, outline)
     return list(good.values()), repeated, refused
 
 

@@ -167,7 +167,7 @@ def retire(asked: Namespace) -> int:
     if not reason:
         asked.parser.error("--reason needs a TEXT")
     with open_store() as store:
-        found, missed, code = each_key("retire", asked.keys, lambda key: store.owning.retire(key, reason))
+        found, missed, code = each_key(store, "retire", asked.keys, lambda key: store.owning.retire(key, reason))
     if asked.json:
         print_json([*({"key": series.key, "retired": True, "changed": changed} for series, changed in found), *missed])
         return code
@@ -184,7 +184,7 @@ def retire(asked: Namespace) -> int:
 def revive(asked: Namespace) -> int:
     """Takes Series back."""
     with open_store() as store:
-        found, missed, code = each_key("revive", asked.keys, store.owning.revive)
+        found, missed, code = each_key(store, "revive", asked.keys, store.owning.revive)
         stand = {each.series.key: store.asking.one(each.series.key) for each in found}
     if asked.json:
         rows = (
@@ -207,7 +207,7 @@ def revive(asked: Namespace) -> int:
 def back(asked: Namespace) -> int:
     """Returns a Series to its old URL."""
     with open_store() as store:
-        series, left = store.owning.back(word(asked.key))
+        series, left = store.owning.back(word(store, asked.key))
         stands = store.asking.one(series.key)
     retired = stands.standing.retired_at is not None
     if asked.json:

@@ -31,6 +31,7 @@ PRIVATE: Final = frozenset({"feed", "user"})
 
 _ORIGIN: Final = "https://www.reddit.com"
 _NAMES: Final = re.compile(r"[A-Za-z0-9_]{2,50}(?:[+][A-Za-z0-9_]{2,50}){0,100}")
+_KINDS: Final = re.compile("r|u|user")
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{2,50}")
 _ORDERS: Final = frozenset({"new", "hot", "top", "rising", "best", "controversial", "gilded"})
 _COUNTED: Final = re.compile(r"[(\[]([0-9]{1,5})/(?:[0-9]{1,5}|[?])[)\]]\s*$")
@@ -39,9 +40,15 @@ _TAIL: Final = 20
 _POST: Final = re.compile(r"/comments/([a-z0-9]{1,12})(?:/|$)")
 
 
+def _place(asked: Pasted) -> tuple[str, ...]:
+    """The path, with the names of subreddits and people in lower case: none means two of them."""
+    named = asked.has(_KINDS) and len(asked.path) > 1
+    return (*asked.path[:1], asked.path[1].lower(), *asked.path[2:]) if named else asked.path
+
+
 def _feed(asked: Pasted) -> str | None:
     """Path and own parameters of the feed that shows what is new there; None: it is no listing."""
-    path = asked.path
+    path = _place(asked)
     if asked.has("r", _NAMES) and (len(path) == 2 or (len(path) == 3 and path[2] in _ORDERS)):
         return f"/r/{path[1]}/new/.rss"
     if asked.has("r", _NAMES, "search") and asked.value("q"):
@@ -63,7 +70,7 @@ def recognise(url: str) -> str | None:
         return None
     if asked.path and asked.path[-1].endswith(".rss") and ".." not in asked.path:
         _, mark, query = asked.url.partition("?")
-        return f"{_ORIGIN}/{'/'.join(asked.path)}{mark}{query}"
+        return f"{_ORIGIN}/{'/'.join(_place(asked))}{mark}{query}"
     feed = _feed(asked)
     if feed is None:
         raise asked.refused("this is no subreddit; paste an address such as https://www.reddit.com/r/name.")

@@ -65,6 +65,9 @@ class Site:
     names hosts whose interval narrows to something else than the default, shorter or longer.  `named_numbers`: the Site itself names
     groups and numbers.  `republishes`: it is known to publish Chapters again under new ids, with the titles that they had.
 
+    `identity` takes a URL to fetch and gives what of it says which Series that is, so that two of the same are spellings of one; None: all
+    of it says so.
+
     `evidence` None: made for the owner's own use.  `experimental`: its pages change often, or refuse often.  `starts`: its Lane is
     started by default.  `example` is a URL as a Reader would paste it.  `number` is that of an own Site's process (`lanes.sites.own`).
     """
@@ -81,6 +84,7 @@ class Site:
     rendering: Rendering | None = None
     hosts: tuple[str, ...] = ()
     host_floors: Mapping[str, timedelta] = field(default_factory=dict, hash=False)
+    identity: Callable[[str], str] | None = None
     named_numbers: bool = False
     republishes: bool = False
     evidence: Evidence | None = None

@@ -1,7 +1,7 @@
 """The Site webtoons: the feed of one webcomic, in any of the Site's languages.
 
-Owns its addresses and what its feeds have of their own (SITES 3).  Refuses to own: reading feeds (`feeds`).  Must never break: the identity
-is the episode's number in its link, which counts everything published, and never the number in its title.
+Owns its addresses, in lower case, and what its feeds have of their own (SITES 3).  Refuses to own: reading feeds (`feeds`).  Must never
+break: the identity is the episode's number in its link, which counts everything published, and never the number in its title.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from lanes.sites.site import Certainty, Evidence, Site
 
 HOSTS: Final = ("www.webtoons.com", "webtoons.com", "m.webtoons.com")
 
-_LANGUAGE: Final = re.compile(r"en|es|fr|de|id|th|zh-hant", re.IGNORECASE)
+_LANGUAGE: Final = re.compile(r"en|es|fr|de|id|th|zh-hant")
 _WORDS: Final = re.compile(r"(?!\.{1,2}$).+")
 _CANVAS: Final = frozenset({"canvas", "challenge"})
 
 
 def _place(asked: Pasted) -> str:
     title = number(asked.value("title_no", "titleNo"))
-    if asked.path[-1:] == ("episodeList",) and not asked.has(_LANGUAGE):
+    asked = replace(asked, path=tuple(segment.lower() for segment in asked.path))
+    if asked.path[-1:] == ("episodelist",) and not asked.has(_LANGUAGE):
         raise asked.refused("this old address does not say enough; open it once in your browser and paste the new one.")
     page = asked.path[-1] if len(asked.path) in (4, 5) else ""
     if page not in ("list", "rss", "viewer") or title is None or not asked.has(_LANGUAGE, _WORDS, _WORDS, _WORDS):
@@ -35,8 +36,16 @@ def _place(asked: Pasted) -> str:
             "this is no webcomic; paste the address of its list of episodes, which ends in /list?title_no= and a number."
         )
     language, genre, slug = asked.path[:3]
-    kind = "challenge" if genre.lower() in _CANVAS else genre  # feeds of canvas are there alone (SITES 3)
-    return f"/{language.lower()}/{kind}/{slug}/rss?title_no={title}"
+    kind = "challenge" if genre in _CANVAS else genre  # feeds of canvas are there alone (SITES 3)
+    return f"/{language}/{kind}/{slug}/rss?title_no={title}"
+
+
+def identity(url: str) -> str:
+    """A webcomic is its kind, its language and its number: genre and title change, and its pages take any (SITES 3)."""
+    asked = taken_apart(url)
+    if asked is None or len(asked.path) != 4:
+        return url
+    return f"{asked.path[0]} {'canvas' if asked.path[1] in _CANVAS else 'original'} {asked.value('title_no')}"
 
 
 def _identity(link: str | None) -> str | None:
@@ -76,6 +85,7 @@ def site(origin: str = "https://www.webtoons.com") -> Site:
         recognise=recogniser(origin, HOSTS, _place),
         read=read,
         accept=feeds.ACCEPT,
+        identity=identity,
         feed=True,
         hosts=hosts_at(origin, HOSTS),
         evidence=Evidence("the source of several readers, and reports of its feeds", Certainty.LIKELY, "2026-08"),

@@ -35,7 +35,7 @@ class Was(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """A Series to be followed: its Site, the canonical URL and that URL's host, a key if it is free, and its own first Rest, if any.
-    `browser`: its Site needs one."""
+    `browser`: its Site needs one.  `spelled_as` is the URL by which the same Series is followed already, where that is another."""
 
     site: str
     url: str
@@ -44,6 +44,7 @@ class Wanted:
     title: str | None = None
     rest: timedelta | None = None
     browser: bool = False
+    spelled_as: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,19 +89,37 @@ class FollowStore:
                 if known[host].site != site:
                     _SQL.place_host(connection, site=site, name=host)
             host_ids = {name: row.id for name, row in known.items()}
-            moved = {row.old_url: row.url for row in _SQL.moved_from(connection, urls=[each.url for each in wanted])}
+            moved = _moved(connection, wanted)
         order = sorted(range(len(wanted)), key=lambda number: (host_ids[wanted[number].host], wanted[number].key))
         done: dict[int, Followed] = {}
         for start in range(0, len(order), BATCH):
             numbers = order[start : start + BATCH]
             asked = [wanted[number] for number in numbers]
-            now_at = [replace(each, url=moved.get(each.url, each.url)) for each in asked]
+            now_at = [_now_at(each, moved) for each in asked]
             with self._database.transaction() as connection:
                 found = self._follow_batch(connection, now_at, host_ids)
             for number, each, (series, was) in zip(numbers, asked, found, strict=True):
                 done[number] = Followed(each, series, was)
             told(len(asked))
         return tuple(done[number] for number in range(len(wanted)))
+
+    def respell(self, followed: Sequence[Followed]) -> tuple[Followed, ...]:
+        """What `follow` gave, where Series that were there already and were never read have taken the URL that was asked for now: the one
+        that they had may have been misspelled, and would be asked for ever."""
+        fresh = {each.series.series_id for each in followed if each.was is Was.NEW}
+        asked: dict[int, str] = {}
+        for each in followed:
+            if each.wanted.spelled_as is not None and each.series.series_id not in fresh:
+                asked.setdefault(each.series.series_id, each.wanted.url)
+        if not asked:
+            return tuple(followed)
+        with self._database.connection() as connection:
+            rows = _SQL.respell(connection, series_ids=list(asked), urls=list(asked.values()))
+            taken = {row.id: row.url for row in rows}
+        return tuple(
+            replace(each, series=replace(each.series, url=taken.get(each.series.series_id, each.series.url)))
+            for each in followed
+        )
 
     def taken(self, wanted: Sequence[Wanted]) -> dict[str, str]:
         """The hosts of which another Site has Series already, and why nobody else can be followed there: a host has one Lane, so whoever
@@ -116,12 +135,13 @@ class FollowStore:
     def stand(self, wanted: Sequence[Wanted]) -> tuple[Was, ...]:
         """What `follow` would find; changes nothing."""
         with self._database.connection() as connection:
-            moved = {row.old_url: row.url for row in _SQL.moved_from(connection, urls=[each.url for each in wanted])}
+            moved = _moved(connection, wanted)
+            now_at = [_now_at(each, moved) for each in wanted]
             rows = _SQL.stand(
                 connection,
                 reader=self._reader,
                 sites=[each.site for each in wanted],
-                urls=[moved.get(each.url, each.url) for each in wanted],
+                urls=[each.url for each in now_at],
             )
             there = {row.n - 1: Was.FOLLOWED if row.bookmarked else Was.KNOWN for row in rows}
         return tuple(there.get(number, Was.NEW) for number in range(len(wanted)))
@@ -154,6 +174,11 @@ class FollowStore:
             bookmarked.discard(named.series_id)  # the second of two alike in one call was followed by the first
             found.append((named, was))
         return found
+
+    def urls(self, site: str) -> tuple[str, ...]:
+        """The URLs of all Series of a Site, those that they have before those that they had, the oldest Series first."""
+        with self._database.connection() as connection:
+            return tuple(row.url for row in _SQL.urls_of(connection, site=site))
 
     def find(self, word: str) -> Named:
         """The Series of this key or this URL, be it one that it had before it moved or its feed was found.  Raises UnknownSeries."""
@@ -227,6 +252,18 @@ def find_series(connection: Connection, word: str) -> Named:
     if row is None:
         raise UnknownSeries(word)
     return _named(row)
+
+
+def _moved(connection: Connection, wanted: Sequence[Wanted]) -> dict[str, str]:
+    """Where those of these URLs lead now that a Series had before it moved."""
+    urls = [each.spelled_as or each.url for each in wanted]
+    return {row.old_url: row.url for row in _SQL.moved_from(connection, urls=urls)}
+
+
+def _now_at(wanted: Wanted, moved: dict[str, str]) -> Wanted:
+    """Under the URL by which its Series is followed now."""
+    url = wanted.spelled_as or wanted.url
+    return replace(wanted, url=moved.get(url, url))
 
 
 def _insert(connection: Connection, wanted: Sequence[Wanted], host_ids: dict[str, int]) -> set[int]:

@@ -24,6 +24,7 @@ FEED = "https://www.webtoons.com/en/drama/tin-moon/rss?title_no=8801"
         "https://www.webtoons.com/en/drama/tin-moon/s2-episode-4/viewer?title_no=8801&episode_no=34",
         "https://m.webtoons.com/EN/drama/tin-moon/list?title_no=08801",
         "http://webtoons.com/en/drama/tin-moon/list?titleNo=8801",
+        "https://www.webtoons.com/en/DRAMA/Tin-Moon/List?title_no=8801",
         FEED,
     ],
 )
@@ -31,7 +32,18 @@ def test_every_address_of_a_webcomic_leads_to_its_feed(pasted: str) -> None:
     assert SITE.recognise(pasted) == FEED
 
 
-@pytest.mark.parametrize("genre", ["canvas", "challenge"])
+def test_a_webcomic_is_its_kind_its_language_and_its_number() -> None:
+    def identity(path: str) -> str:
+        return webtoons.identity(SITE.recognise(f"https://www.webtoons.com/{path}") or "")
+
+    one = identity("en/drama/tin-moon/list?title_no=8801")
+    assert one == identity("en/action/tm/list?title_no=08801")
+    assert len({one, *map(identity, ("fr/drama/tin-moon/list?title_no=8801", "en/drama/tin-moon/list?title_no=880",
+                                     "en/canvas/tin-moon/list?title_no=8801"))}) == 4  # fmt: skip
+    assert identity("en/canvas/x/list?title_no=7") == identity("en/challenge/y/list?title_no=7")
+
+
+@pytest.mark.parametrize("genre", ["canvas", "CHALLENGE"])
 def test_a_feed_of_canvas_has_the_older_word_in_its_path(genre: str) -> None:
     feed = "https://www.webtoons.com/zh-hant/challenge/tin-moon/rss?title_no=7"
     assert SITE.recognise(f"https://www.webtoons.com/zh-hant/{genre}/tin-moon/list?title_no=7") == feed

@@ -28,6 +28,17 @@ GROUP BY h.name, s.site ORDER BY h.name;
 -- A host that is another Site's becomes this one's, where none of the other's Series live.
 SELECT lanes.place_host(:site, :name);
 
+-- name: urls_of(site)
+-- The URLs of a Site's Series, and then those that they had.
+SELECT u.url FROM lanes.series s CROSS JOIN LATERAL (VALUES (0, s.url), (1, s.old_url)) AS u (n, url)
+WHERE s.site = :site AND u.url <> '' ORDER BY u.n, s.id;
+
+-- name: respell(series_ids, urls)
+-- Series that were never read take another spelling of their URL, where no other has it.
+UPDATE lanes.series s SET url = w.url FROM unnest(:series_ids::bigint[], :urls::text[]) AS w (id, url)
+WHERE s.id = w.id AND s.first_good_at IS NULL AND NOT EXISTS (SELECT FROM lanes.series o WHERE o.site = s.site AND md5(o.url) = md5(w.url))
+RETURNING s.id, s.url;
+
 -- name: moved_from(urls)
 -- Which of these URLs a Series was followed by before it moved, and where it is now.
 SELECT DISTINCT ON (old_url) old_url, url FROM lanes.series WHERE old_url = ANY (:urls) ORDER BY old_url, id;
