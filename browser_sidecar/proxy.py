@@ -17,12 +17,13 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from browser_sidecar.heads import END, Asked, read_head, split_head
+from browser_sidecar.heads import Asked, read_head
+from browser_sidecar.sides import NoHead, Side, pass_head, splice
 from lanes.core.answer import Trouble
 from lanes.fetch.guard import Guard
 from lanes.fetch.limits import LIMITS, Limits
@@ -33,11 +34,6 @@ CONNECTIONS: Final = 64
 """Connections of one page at a time: twice what Chrome opens to one proxy."""
 PAGE_BYTES: Final = 64 * 2**20
 """Bytes that one page may draw from the network, all its requests together: six times the cap of its document."""
-HEAD: Final = 256 * 1024
-"""Bytes of one head: Chrome's own cap."""
-PIECE: Final = 64 * 1024
-PATIENCE: Final = 120.0
-"""s for a head, and for Chrome to take what was written: the longest that a page lives."""
 RESOLVERS: Final = 16
 """Names asked for at a time, each in a thread of its own."""
 
@@ -193,8 +189,8 @@ class Proxy:
         listening = socket.create_server(("127.0.0.1", 0), backlog=CONNECTIONS)
         gate = Gate(self, listening.getsockname()[1])
         self._tasks[gate] = set()
-        self._servers[gate] = await asyncio.start_server(
-            lambda reader, writer: self._serve(gate, reader, writer), sock=listening, limit=HEAD
+        self._servers[gate] = await self._loop.create_server(
+            lambda: Side(lambda side: self._accept(gate, side)), sock=listening
         )
         self.off_limits.add(gate.port)
         return gate
@@ -216,47 +212,45 @@ class Proxy:
         server.close()
         self.off_limits.discard(gate.port)
 
-    async def _serve(self, gate: Gate, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection of Chrome, from its head to its end."""
-        task, tasks = asyncio.current_task(), self._tasks.get(gate)
-        if task is None or tasks is None or len(tasks) >= self._connections or gate.is_spent:
-            writer.transport.abort()
+    def _accept(self, gate: Gate, chrome: Side) -> None:
+        tasks = self._tasks.get(gate)
+        if tasks is None or len(tasks) >= self._connections or gate.is_spent:
+            chrome.transport.abort()
             return
+        task = self._loop.create_task(self._serve(gate, chrome))
         tasks.add(task)
-        try:
-            asked = await self._admitted(gate, reader, writer)
-            if asked is not None:
-                await self._carry(gate, asked, reader, writer)
-        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
-            pass  # either side went away, or was no HTTP: Chrome makes of it what it makes of any
-        except asyncio.CancelledError:
-            pass  # its page has ended
-        finally:
-            tasks.discard(task)
-            writer.transport.abort()
+        task.add_done_callback(tasks.discard)
 
-    async def _admitted(self, gate: Gate, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Asked | None:
+    async def _serve(self, gate: Gate, chrome: Side) -> None:
+        """One connection of Chrome, from its head to its end."""
+        try:
+            asked = await self._admitted(gate, chrome)
+            if asked is not None:
+                await self._carry(gate, asked, chrome)
+        except (OSError, NoHead, ValueError):
+            pass  # either side went away, or was no HTTP: Chrome makes of it what it makes of any
+        finally:
+            chrome.transport.abort()
+
+    async def _admitted(self, gate: Gate, chrome: Side) -> Asked | None:
         """What is asked for; None where whoever asks is not the Chrome of this gate, or has not yet shown to be.
 
         The connection ends then: on one that was used before, Chrome repeats a request that got no answer, and a Site would see two."""
-        async with asyncio.timeout(PATIENCE):
-            asked = read_head(await reader.readuntil(b"\r\n\r\n"))
+        asked = read_head(await chrome.head())
         if gate.knows(asked.credentials):
             return asked
-        writer.write(_CHALLENGE)
-        await _finished(writer)
+        chrome.write(_CHALLENGE)
+        await chrome.finished()
         return None
 
-    async def _carry(
-        self, gate: Gate, asked: Asked, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    async def _carry(self, gate: Gate, asked: Asked, chrome: Side) -> None:
         try:
-            from_origin, to_origin = await self._dialled(asked.host, asked.port)
+            origin = await self._dialled(asked.host, asked.port)
         except _Failed as failed:
             gate.note(asked.host, asked.port, failed.failure)
             if asked.onward is None:  # a plain request gets no answer at all, lest ours be taken for its Site's
-                writer.write(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-                await writer.drain()
+                chrome.write(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                await chrome.finished()
             return
         gate.note(asked.host, asked.port, None)
         gate.connections += 1
@@ -265,23 +259,17 @@ class Proxy:
             return gate.count(asked.host, asked.port, size)
 
         try:
-            up = asyncio.create_task(_pour(reader, to_origin, lambda _: True))
-            try:
-                if asked.onward is None:
-                    writer.write(b"HTTP/1.1 200 Connection Established\r\n\r\n")
-                else:
-                    to_origin.write(asked.onward)
-                    gate.writes(asked.host, asked.port)
-                    await _pass_head(from_origin, writer, counted)
-                await _pour(from_origin, writer, counted)
-                await _finished(writer)
-            finally:
-                up.cancel()
-                await asyncio.gather(up, return_exceptions=True)
+            if asked.onward is None:
+                chrome.write(b"HTTP/1.1 200 Connection Established\r\n\r\n")
+            else:
+                origin.write(asked.onward)
+                gate.writes(asked.host, asked.port)
+                await pass_head(origin, chrome, counted)
+            await splice(chrome, origin, counted)
         finally:
-            to_origin.transport.abort()
+            origin.transport.abort()
 
-    async def _dialled(self, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _dialled(self, host: str, port: int) -> Side:
         """A connection to an address that was checked just now.  Raises: _Failed."""
         addresses = await self._addresses(host, port)
         failures: list[OSError] = []
@@ -293,7 +281,8 @@ class Proxy:
             within = left if address == addresses[-1] else min(left, self._limits.fall_back)
             try:
                 async with asyncio.timeout(max(within, 0.001)):
-                    return await asyncio.open_connection(address, port, limit=HEAD)
+                    _, side = await self._loop.create_connection(Side, address, port)
+                    return side
             except OSError as error:  # TimeoutError is one
                 failures.append(error)
         refused = any(error.errno == errno.ECONNREFUSED for error in failures)
@@ -326,47 +315,6 @@ class Proxy:
         if isinstance(place, ipaddress.IPv6Address) and place.ipv4_mapped is not None:
             place = place.ipv4_mapped
         return port in self.off_limits and (place.is_loopback or place.is_unspecified)
-
-
-async def _pour(source: asyncio.StreamReader, into: asyncio.StreamWriter, goes_on: Callable[[int], bool]) -> None:
-    """Bytes from one side to the other, until either ends or no more may; however long that takes, it ends with the page."""
-    while (piece := await source.read(PIECE)) and goes_on(len(piece)):
-        into.write(piece)
-        await into.drain()
-    if into.can_write_eof():
-        into.write_eof()
-
-
-async def _pass_head(
-    origin: asyncio.StreamReader, writer: asyncio.StreamWriter, goes_on: Callable[[int], bool]
-) -> None:
-    """The head of a plain answer, after which Chrome uses the connection no more: its next request may be to another host.  Lines end as
-    the origin likes; what is no head is handed on as it is, for Chrome to judge."""
-    said, looked = bytearray(), 0
-    while True:
-        while (end := END.search(said, looked)) is None:
-            looked = max(0, len(said) - 2)
-            async with asyncio.timeout(PATIENCE):
-                piece = await origin.read(PIECE)
-            said += piece
-            if not piece or not goes_on(len(piece)) or len(said) > HEAD:
-                if not said.startswith(b"HTTP/"):  # half a head Chrome would take for a whole one
-                    writer.write(said)
-                return
-        head, said, looked = bytes(said[: end.end()]), said[end.end() :], 0
-        first, lines = split_head(head)
-        is_head = first.startswith(b"HTTP/")
-        writer.write(b"\r\n".join([first, *lines, b"Connection: close", b"", b""]) if is_head else head)
-        if not (is_head and first.partition(b" ")[2].startswith(b"1")):
-            writer.write(said)
-            return
-
-
-async def _finished(writer: asyncio.StreamWriter) -> None:
-    """Until Chrome has taken what was written."""
-    writer.close()
-    async with asyncio.timeout(PATIENCE):
-        await writer.wait_closed()
 
 
 def _why(error: OSError) -> str:
