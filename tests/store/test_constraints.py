@@ -64,6 +64,8 @@ OFFENCES = [
     # a page asked of the browser
     ("browser_pages.browser_pages_site_key", f"{A_PAGE}, NULL, NULL, NULL, NULL, NULL); {A_PAGE}, NULL, NULL, NULL, NULL, NULL)"),
     ("browser_pages.taken_has_a_deadline", f"{A_PAGE}, {SOMEWHEN}, NULL, NULL, NULL, NULL)"),
+    ("browser_pages.what_may_not_be_sent_was_not", f"{A_PAGE}, NULL, NULL, NULL, NULL, NULL); "
+                                                   f"UPDATE lanes.browser_pages SET stop_reason = 'a block', sent_at = {SOMEWHEN}"),
     ("browser_pages.answered_was_taken", f"{A_PAGE}, NULL, NULL, {SOMEWHEN}, '', NULL)"),
     ("browser_pages.an_answer_is_a_page_or_a_trouble", f"{A_PAGE}, {SOMEWHEN}, {SOMEWHEN}, {SOMEWHEN}, NULL, NULL)"),
     ("browser_pages.an_answer_is_a_page_or_a_trouble", f"{A_PAGE}, {SOMEWHEN}, {SOMEWHEN}, {SOMEWHEN}, '', 'dns')"),
