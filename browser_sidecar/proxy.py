@@ -39,6 +39,8 @@ RESOLVERS: Final = 16
 
 T = TypeVar("T")
 
+_HERE: Final = {ipaddress.ip_address(text) for text in ("127.0.0.1", "::1", "0.0.0.0", "::")}  # noqa: S104 - nothing is bound to them
+
 _NO_SUCH_NAME = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 _CHALLENGE = b"\r\n".join(
     (
@@ -310,11 +312,12 @@ class Proxy:
         raise _Failed(Failure(Trouble.DNS, f"{host}: a name without addresses", line_proved=True))
 
     def _is_ours(self, address: str, port: int) -> bool:
-        """Whether that is this machine, however the address is written: 0.0.0.0 too leads to what listens on loopback."""
+        """Whether that leads to what listens at 127.0.0.1, however the address is written: all that is ours does, and nothing of ours at
+        another address of loopback."""
         place = ipaddress.ip_address(address)
         if isinstance(place, ipaddress.IPv6Address) and place.ipv4_mapped is not None:
             place = place.ipv4_mapped
-        return port in self.off_limits and (place.is_loopback or place.is_unspecified)
+        return port in self.off_limits and place in _HERE
 
 
 def _why(error: OSError) -> str:

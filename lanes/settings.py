@@ -157,7 +157,8 @@ TABLE: Final = (
         _url("ws", "wss"),
         "",
         "The DevTools address of a Chrome that runs elsewhere, e.g. ws://chrome.example.org:9222. Absent: the browser sidecar starts "
-        "its own. Such a Chrome reaches the network by its own ways, so only the addresses that it reports are checked.",
+        "its own. Such a Chrome reaches the network by its own ways: only literal addresses, and those that it reports, are "
+        "checked; nothing holds the WebSockets and shared workers of pages there.",
         secret=True,
     ),
     Setting(
