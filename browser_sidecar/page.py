@@ -117,11 +117,8 @@ def open_page(
     until: float,
     times: Times = TIMES,
 ) -> Visit:
-    """What the page came to by the monotonic instant `until`.
-
-    `agent` is the whole User-Agent.  `gate`: its way to the network; None in a Chrome elsewhere, which has its own.  `sending` is called
-    right before the request is written, and notes that instant.
-    """
+    """What the page came to by the monotonic instant `until`.  `agent` is the whole User-Agent.  `gate`: its way to the network; None in a
+    Chrome elsewhere, which has its own.  `sending` is called right before the request is written, and notes that instant."""
     context, tab, later = None, None, 0.0
     came: Opened | Lost | None = None
     try:
