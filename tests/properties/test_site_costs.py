@@ -24,7 +24,7 @@ FACTOR = 10
 """Four times as long may cost ten times as much: 4 is linear, 16 is quadratic."""
 FIRST = 512
 """Bytes of the shortest page that is measured."""
-SEEN = 0.008
+SEEN = 0.005
 """Seconds of CPU from which a measurement says something, and ..."""
 LEAST = 0.001
 """... what is less than this counts as this."""
