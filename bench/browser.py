@@ -74,7 +74,8 @@ def main(pages: int) -> None:
         try:
             rows.wait_for("SELECT FROM lanes.browser WHERE heartbeat_at > '-infinity'")
             _serve(rows, site.url("/tiny"), QUEUE)  # Chrome wakes
-            print(f"\nbrowser, one tab, version {rows.wait_for('SELECT version FROM lanes.browser').version}")
+            print(f"\na million additions cost {_additions():.0f} ms of CPU here now")
+            print(f"browser, one tab, version {rows.wait_for('SELECT version FROM lanes.browser').version}")
             began, cpu = time.monotonic(), sidecar.cpu()
             _serve(rows, site.url("/slow"), SLOW)
             took, own = time.monotonic() - began, sidecar.cpu() - cpu
@@ -91,6 +92,14 @@ def main(pages: int) -> None:
             )
         finally:
             rows.close()
+
+
+def _additions() -> float:
+    """ms of CPU: what is measured beside others costs more, and by how much this tells."""
+    began, total = time.thread_time(), 0
+    for n in range(1_000_000):
+        total += n
+    return (time.thread_time() - began) * 1000
 
 
 def _endure(rows: Rows, url: str, pages: int, sidecar: Sidecar) -> None:
