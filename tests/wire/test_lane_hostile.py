@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -91,11 +91,11 @@ def test_a_thousand_cookies_are_a_failure_of_their_series_at_most(
     assert bugs(caplog) == []
 
 
-def unreadable(body: bytes, content_type: str | None, url: str) -> Reading:
+def unreadable(body: bytes, content_type: str | None, url: str, at: datetime) -> Reading:
     """A reader with a bug that one document finds."""
     if b"poison" in body:
         raise RecursionError("too deep")
-    return FEEDS.read(body, content_type, url)
+    return FEEDS.read(body, content_type, url, at)
 
 
 BUGGY: Site = replace(FEEDS, read=unreadable)
