@@ -104,7 +104,7 @@ def test_a_lost_page_is_written_once_chrome_is_ended_and_nothing_is_taken_until_
         rows.tell("DELETE FROM lanes.browser_pages")  # whoever asked for it has put its Poll back
         rows.tell("UPDATE lanes.browser SET heartbeat_at = lanes.now()")
         assert rows.opened(rows.asked("http://site.test/")) == PAGE
-        assert rows.lost_until is None
+        rows.wait_for("SELECT FROM lanes.browser WHERE browser_lost_until IS NULL")
         assert (at_work.count("browser_lost_total"), at_work.browser.ended) == (1, 1)
         until(lambda: at_work.count("browser_lost_until_timestamp_seconds") == 0)
 

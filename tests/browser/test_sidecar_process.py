@@ -67,7 +67,7 @@ def test_chromes_group_killed_in_mid_page_is_a_loss_that_is_over_after_the_probe
     clock.advance(LOST + timedelta(seconds=1))
     rows.tell("UPDATE lanes.browser SET heartbeat_at = lanes.now()")
     assert isinstance(rows.opened(rows.asked(site.url("/title"))), Shown)
-    assert rows.lost_until is None
+    rows.wait_for("SELECT FROM lanes.browser WHERE browser_lost_until IS NULL")
     assert sidecar.metric("browser_lost_total") == 1
 
 
