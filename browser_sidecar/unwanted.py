@@ -28,6 +28,7 @@ HOSTS: Final = (
     "googletagservices.com",
     "hotjar.com",
     "juicyads.com",
+    "mc.yandex.ru",
     "mgid.com",
     "openx.net",
     "outbrain.com",
@@ -38,7 +39,6 @@ HOSTS: Final = (
     "scorecardresearch.com",
     "sentry.io",
     "taboola.com",
-    "yandex.ru",
 )
 """Asked by many pages, needed by none: each request that is not made is one less in Chrome, in the proxy and on the line."""
 
