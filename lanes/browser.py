@@ -75,13 +75,8 @@ class Browser:
     ) -> None:
         if site.rendering is None:
             raise ValueError(f"the Site {site.name} needs no browser")
-        self._store, self._site, self._rendering, self._stop, self._ticks = (
-            store,
-            site.name,
-            site.rendering,
-            stop,
-            ticks,
-        )
+        self._store, self._site, self._rendering = store, site.name, site.rendering
+        self._stop, self._ticks = stop, ticks
         self._bell = store.bell()
 
     def get(self, request: Request, hand: InHand) -> Answer:

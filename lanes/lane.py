@@ -27,7 +27,7 @@ from lanes.errors import DatabaseAway, DatabaseBusy
 from lanes.fetch.guard import Guard
 from lanes.fetch.http import Http
 from lanes.metrics import Endpoint, LaneMetrics
-from lanes.poll import POISON, Ended, Poller, lease_of
+from lanes.poll import POISON, Ended, Poller, lease_of, rows_of
 from lanes.settings import Settings
 from lanes.sites import Site, by_name, tell_own
 from lanes.store import schema
@@ -314,16 +314,7 @@ def main(settings: Settings, site_name: str) -> int:
     slots = settings.fetch_slots if site.many_hosts else site.slots
     metrics = LaneMetrics(site.name, slots)
     database = Database(settings.database_url, application=f"lane-{site.name}")
-    store = PollStore(
-        database,
-        site.name,
-        settings.machine,
-        many_hosts=site.many_hosts,
-        named_numbers=site.named_numbers,
-        republishes=site.republishes,
-        browser=site.browser,
-        paces=site.slower_hosts,
-    )
+    store = rows_of(site, database, settings.machine)
     http = Http(settings.user_agent(), Guard(settings.allow_networks))
     browser = Browser(AskingStore(database, site.name), site, http.stop) if site.browser else None
     lane = Lane(site, store, Poller(site, store, http, lease_of(site), browser=browser), metrics, slots=slots)

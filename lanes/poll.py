@@ -34,6 +34,7 @@ from lanes.hand import Hand
 from lanes.sites import Site, recognise, site_of
 from lanes.sites.discover import discover
 from lanes.store.polls import PollStore
+from lanes.store.pool import Database
 from lanes.store.settled import Trail
 
 log = logging.getLogger("lanes.poll")
@@ -251,6 +252,20 @@ class Poller:
                 log.warning("a finished Poll waits to be written key=%s cause=%s", claim.key, away)
             self._http.stop.wait(pause)
             pause = min(pause * 2, INSIST_LONGEST)
+
+
+def rows_of(site: Site, database: Database, machine: str) -> PollStore:
+    """The rows of a Site as the registry says they are used: its Lane and a try differ in nothing there."""
+    return PollStore(
+        database,
+        site.name,
+        machine,
+        many_hosts=site.many_hosts,
+        named_numbers=site.named_numbers,
+        republishes=site.republishes,
+        browser=site.browser,
+        paces=site.slower_hosts,
+    )
 
 
 def lease_of(site: Site) -> timedelta:

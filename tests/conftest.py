@@ -3,7 +3,13 @@
 import pytest
 from hypothesis import settings
 
-pytest_plugins = ("tests.fix_database", "tests.fix_smallnet", "tests.fix_lane", "tests.fix_browser")
+pytest_plugins = (
+    "tests.fix_database",
+    "tests.fix_smallnet",
+    "tests.fix_lane",
+    "tests.fix_browser",
+    "tests.fix_chromium",
+)
 
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")  # no test fails because its machine is busy

@@ -30,12 +30,11 @@ from lanes.fetch.limits import LIMITS, Limits
 from lanes.fetch.robots import origin_of
 from lanes.lane import MEMORY_BOUND, Lane
 from lanes.metrics import LaneMetrics
-from lanes.poll import Poller, lease_of
+from lanes.poll import Poller, lease_of, rows_of
 from lanes.sites import FEEDS, Site
 from lanes.store.audit import audit
 from lanes.store.browsing import AskingStore
 from lanes.store.following import FollowStore, Wanted
-from lanes.store.polls import PollStore
 from lanes.store.pool import Database
 from tests.smallnet import ALLOWED, Smallnet
 
@@ -198,15 +197,7 @@ class LaneAtWork(Owner):
         self._without_robots: set[str] = set()
         self.database = Database(url, application=machine)
         self._owner = FollowStore(self.database)
-        store = PollStore(
-            self.database,
-            site.name,
-            machine,
-            many_hosts=site.many_hosts,
-            named_numbers=site.named_numbers,
-            republishes=site.republishes,
-            browser=site.browser,
-        )
+        store = rows_of(site, self.database, machine)
         store.enrol()
         self.http = Http(AGENT, Guard([str(ALLOWED)], resolver or net.resolver), limits=limits, tls=tls)
         pages = AskingStore(self.database, site.name)

@@ -38,12 +38,11 @@ from lanes.core.pace import HOST_DEFAULT, HostPace, Signal
 from lanes.errors import BadUrl
 from lanes.fetch.guard import Guard
 from lanes.fetch.http import Http
-from lanes.poll import lease_of, reading_of
+from lanes.poll import lease_of, reading_of, rows_of
 from lanes.sites import Site, by_name, recognise
 from lanes.sites.discover import discover
 from lanes.sites.urls import canonical
 from lanes.store.browsing import AskingStore
-from lanes.store.polls import PollStore
 from lanes.store.trying import Shut, TryStore
 from lanes.trying import Tried, Trier, reader_failed
 
@@ -88,14 +87,7 @@ def _trier(store: Store, site: Site, *, quiet: bool) -> Iterator[Trier]:
     settings, database = store.settings, store.database
     http = Http(settings.user_agent(), Guard(settings.allow_networks))
     rows = TryStore(database, site.name, settings.machine, gap=site.gap, browser=site.browser)
-    polls = PollStore(
-        database,
-        site.name,
-        settings.machine,
-        many_hosts=site.many_hosts,
-        browser=site.browser,
-        paces=site.slower_hosts,
-    )
+    polls = rows_of(site, database, settings.machine)
 
     def told(reason: str, wait: timedelta) -> None:
         if not quiet:

@@ -159,7 +159,8 @@ def judge(answer: Answer, reading: Reading | None, claim: Claim, now: datetime) 
     """The meaning of one answer.  `reading` is there exactly when `wants_reading` said so."""
     match answer:
         case Response():
-            return replace(_judge_response(answer, reading, claim, now), used_up=headers.used_up(answer.headers, now))
+            judged, used_up = _judge_response(answer, reading, claim, now), headers.used_up(answer.headers, now)
+            return judged if used_up is None else replace(judged, used_up=used_up)
         case NoResponse(trouble=trouble, detail=detail):
             signal = Signal.TROUBLED if trouble in _HOST_TROUBLES else Signal.SILENT
             kind = NO_ANSWER if trouble in _NO_ANSWER else trouble.value

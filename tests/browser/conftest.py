@@ -5,7 +5,6 @@ Where there is no Chromium, tests fail when CI is set and are skipped, loudly, a
 
 from __future__ import annotations
 
-import os
 import time
 import uuid
 from collections.abc import Iterator
@@ -14,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from browser_sidecar import chrome
 from browser_sidecar.cdp import Cdp
-from browser_sidecar.chrome import Binary, Chrome, NotStarted
+from browser_sidecar.chrome import Binary, Chrome
 from browser_sidecar.page import Lost, Sending, Times, Visit, open_page
 from browser_sidecar.proxy import Gate, Proxy
 from lanes.core.pages import NotShown, Opened, PageAsked, Shown
@@ -46,17 +44,6 @@ def html(body: str, head: str = "<title>A page</title>") -> str:
 
 
 CHAPTER = "<p class=chapter>One</p>"
-
-
-@pytest.fixture(scope="session")
-def binary() -> Binary:
-    """The Chromium of this machine."""
-    try:
-        return chrome.find()
-    except NotStarted as error:
-        if os.environ.get("CI"):
-            pytest.fail(str(error), pytrace=False)
-        pytest.skip(f"NOT TESTED: {error}")
 
 
 class Running:

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -19,7 +18,7 @@ import psutil
 import pytest
 
 from browser_sidecar.chrome import Binary
-from tests.browser.rows import DEADLINE, Rows
+from tests.browser.rows import Rows, until
 from tests.process.fix_supervisor import lanes_environ
 
 ROOT = Path(__file__).parents[2]
@@ -109,15 +108,6 @@ class Process:
 def alive(pids: set[int]) -> set[int]:
     """Those that still run."""
     return {pid for pid in pids if psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE}
-
-
-def until(condition: Callable[[], object], what: Callable[[], str]) -> object:
-    """The first true value of a condition.  Raises: AssertionError with what was seen."""
-    deadline = time.monotonic() + DEADLINE
-    while not (found := condition()):
-        assert time.monotonic() < deadline, what()
-        time.sleep(0.02)
-    return found
 
 
 StartSidecar = Callable[..., Process]

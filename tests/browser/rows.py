@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -14,8 +14,10 @@ from psycopg.rows import namedtuple_row
 from lanes.core.pages import PageAsked
 from lanes.store.browsing import AskingStore, Page, Standing
 from lanes.store.pool import Database
+from tests import waiting
 
 DEADLINE = 60.0
+until = partial(waiting.until, timeout=DEADLINE)
 
 
 class Rows:
@@ -61,10 +63,12 @@ class Rows:
 
     def until(self, token: UUID, condition: Callable[[Page | None], bool]) -> Page | None:
         """The page's row, once it is so.  Raises: AssertionError with what was seen."""
-        deadline = time.monotonic() + DEADLINE
-        while not condition(page := self.look(token)):
-            assert time.monotonic() < deadline, page
-            time.sleep(0.02)
+
+        def so() -> tuple[Page | None] | None:
+            page = self.look(token)
+            return (page,) if condition(page) else None
+
+        (page,) = until(so, lambda: str(self.look(token)))
         return page
 
     def opened(self, token: UUID) -> Any:
@@ -75,11 +79,7 @@ class Rows:
 
     def wait_for(self, statement: str, *values: object) -> Any:
         """The first row of a query, once there is one."""
-        deadline = time.monotonic() + DEADLINE
-        while (row := self._connection.execute(statement.encode(), values).fetchone()) is None:
-            assert time.monotonic() < deadline, statement
-            time.sleep(0.02)
-        return row
+        return until(lambda: self._connection.execute(statement.encode(), values).fetchone(), lambda: statement)
 
     @property
     def lost_until(self) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from lanes.core.pages import PageAsked, Shown
 from lanes.store.browsing import ServingStore
 from lanes.store.pool import Database
 from lanes.store.turn import Turn
-from tests.browser.rows import DEADLINE, Rows
+from tests.browser.rows import Rows
 
 QUICK = Rhythm(beat=0.05, idle=300.0)
 PAGE = Shown(200, {"content-type": "text/html"}, "http://site.test/", b"<p class=chapter>One</p>")
@@ -101,14 +100,6 @@ class Serving:
 
     def count(self, name: str, **labels: str) -> float:
         return self.metrics.registry.get_sample_value(name, labels) or 0.0
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait until it is so."""
-    deadline = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 @contextmanager

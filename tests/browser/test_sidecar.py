@@ -14,8 +14,8 @@ from browser_sidecar.page import Lost
 from browser_sidecar.rhythm import Rhythm
 from lanes.core.answer import Trouble
 from lanes.core.pages import LOST, NotShown, PageAsked, Shown
-from tests.browser.rows import Rows
-from tests.browser.serving import PAGE, Scripted, Serving, held, serving, until
+from tests.browser.rows import Rows, until
+from tests.browser.serving import PAGE, Scripted, Serving, held, serving
 from tests.fix_database import Clock
 
 

@@ -13,8 +13,8 @@ import pytest
 from browser_sidecar.chrome import Binary
 from lanes.core.pages import LOST, Shown
 from tests.browser.conftest import CHAPTER, html
-from tests.browser.fix_process import Process, StartSidecar, alive, until
-from tests.browser.rows import Rows
+from tests.browser.fix_process import Process, StartSidecar, alive
+from tests.browser.rows import Rows, until
 from tests.fix_database import Clock
 from tests.smallnet import Host, Smallnet
 

@@ -12,7 +12,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -26,20 +25,11 @@ from supervisor.xmlrpc import SupervisorTransport  # type: ignore[import-untyped
 from lanes.postgres import default_database_url
 from lanes.settings import process_numbers
 from tests.smallnet import ALLOWED
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
 CONTACT = "you@example.org"
 NUMBER = process_numbers()["lane-feeds"]
-
-
-def until(condition: Callable[[], Any], what: Callable[[], str], timeout: float = 30.0) -> Any:
-    """The first true value of a condition.  Raises: AssertionError with what was seen."""
-    deadline = time.monotonic() + timeout
-    while not (found := condition()):
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not within {timeout} s: {what()}")
-        time.sleep(0.02)
-    return found
 
 
 def free_metrics_base() -> int:

@@ -17,8 +17,9 @@ import pytest
 
 from lanes.store import schema
 from tests.fix_lane import Owner
-from tests.process.fix_supervisor import Start, start, until
+from tests.process.fix_supervisor import Start, start
 from tests.smallnet import Smallnet
+from tests.waiting import until
 
 __all__ = ["start"]
 

@@ -20,8 +20,9 @@ from psycopg import sql
 
 from lanes.store import schema
 from tests.fix_lane import Owner
-from tests.process.fix_supervisor import NUMBER, ROOT, Start, free_metrics_base, lanes_environ, start, until
+from tests.process.fix_supervisor import NUMBER, ROOT, Start, free_metrics_base, lanes_environ, start
 from tests.smallnet import Host, Smallnet, drip
+from tests.waiting import until
 
 __all__ = ["start"]
 

@@ -12,8 +12,9 @@ import psycopg
 import pytest
 
 from tests.fix_lane import Owner
-from tests.process.fix_supervisor import Supervised, supervised, until
+from tests.process.fix_supervisor import Supervised, supervised
 from tests.smallnet import Smallnet
+from tests.waiting import until
 
 __all__ = ["supervised"]
 

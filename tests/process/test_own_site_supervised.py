@@ -12,8 +12,9 @@ import pytest
 
 from tests.fix_lane import Owner
 from tests.own_sites import install, sound
-from tests.process.fix_supervisor import ROOT, Supervised, until
+from tests.process.fix_supervisor import ROOT, Supervised
 from tests.smallnet import Smallnet
+from tests.waiting import until
 
 
 @pytest.fixture

@@ -13,27 +13,16 @@ from pathlib import Path
 import psutil
 import pytest
 
-from browser_sidecar import chrome
 from lanes.cli.demo_story import chrome_group
 from tests.fix_lane import Owner
-from tests.process.fix_supervisor import ROOT, Supervised, until
+from tests.process.fix_supervisor import ROOT, Supervised
 from tests.smallnet import Smallnet
 from tests.smallnet.standins import StandIn, build, write_sites
+from tests.waiting import until
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.timeout(240), pytest.mark.usefixtures("binary")]
 
 BROWSER, PLAIN = ("kagane", "comix"), ("mangadex", "royalroad", "webtoons")
-
-
-@pytest.fixture(autouse=True)
-def chromium() -> None:
-    """Needed: a failure where CI is set, a loud skip at a desk."""
-    try:
-        chrome.find()
-    except chrome.NotStarted as error:
-        if os.environ.get("CI"):
-            pytest.fail(str(error), pytrace=False)
-        pytest.skip(f"NOT TESTED: {error}")
 
 
 @pytest.fixture

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.fix_lane import Owner
-from tests.process.fix_supervisor import Supervised, until
+from tests.process.fix_supervisor import Supervised
 from tests.smallnet import Smallnet
+from tests.waiting import until
 
 GOOD = "SELECT FROM lanes.series WHERE key = %s AND good_at > %s"
 

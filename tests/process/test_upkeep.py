@@ -23,7 +23,8 @@ from lanes.store.upkeep import UpkeepStore
 from lanes.upkeep import DUTIES, MINUTE, Duty, Upkeep
 from lanes.upkeep.metrics import UpkeepMetrics
 from tests.fix_lane import Owner
-from tests.process.fix_supervisor import Start, free_metrics_base, start, until
+from tests.process.fix_supervisor import Start, free_metrics_base, start
+from tests.waiting import until
 
 __all__ = ["start"]
 

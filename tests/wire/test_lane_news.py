@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
+from lanes.sites import FEEDS
 from lanes.store.following import FollowStore
 from lanes.store.owning import OwnStore
-from tests.fix_lane import LaneAtWork
-from tests.smallnet import AS_USUAL, Host, Smallnet, Step, ok, status
+from tests.fix_lane import LaneAtWork, MakeLane
+from tests.smallnet import AS_USUAL, Host, Post, Smallnet, Step, ok, status
 from tests.wire.days import DAILY, DAY, HOUR, bookmark, days_pass, incidents, look_after, notices, told
 from tests.wire.documents import chapters, rss
 
@@ -279,3 +281,21 @@ def test_what_is_removed_is_owed_to_nobody(net: Smallnet, lane: LaneAtWork) -> N
     host.publish("/feed", "Three")
     lane.poll(key)
     assert all_told(lane) == {"owner": ["new chapters"]}
+
+
+def test_what_a_site_publishes_again_under_new_ids_is_stored_and_told_to_nobody(
+    net: Smallnet, make_lane: MakeLane
+) -> None:
+    """A Site that bundles its Chapters gives each a new id (SITES 2 and 4); what comes with them is news all the same."""
+    lane = make_lane(site=replace(FEEDS, republishes=True))
+    host = net.host("127.1.0.5")
+    titles = ["One", "Two", "Three", "Four"]
+    host.feed("/feed", [Post(title, guid=f"first {title}") for title in titles])
+    key = lane.follow(host.url("/feed"))
+    lane.poll(key)
+    host.feed(
+        "/feed", [Post(title, guid=f"again {title}", link=host.url(f"/again/{title}")) for title in [*titles, "Five"]]
+    )
+    lane.poll(key)
+    assert lane.titles(key) == sorted([*titles, *titles, "Five"])
+    assert lane.announced(key) == ["Five"]
