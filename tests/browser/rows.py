@@ -79,7 +79,7 @@ class Rows:
 
     def wait_for(self, statement: str, *values: object) -> Any:
         """The first row of a query, once there is one."""
-        return until(lambda: self._connection.execute(statement.encode(), values).fetchone(), lambda: statement)
+        return until(lambda: self._connection.execute(statement.encode(), values).fetchall(), lambda: statement)[0]
 
     @property
     def lost_until(self) -> Any:
