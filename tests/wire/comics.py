@@ -68,8 +68,8 @@ class Seen:
 def open_at(lane: LaneAtWork) -> None:
     """Moves time to where the Gap and the hosts of the Lane's Site are open, and no further."""
     found = lane.one(
-        "SELECT greatest(l.next_at, (SELECT min(greatest(next_at, busy_until, not_before)) FROM lanes.hosts WHERE site = l.site)) AS at "
-        "FROM lanes.lanes l WHERE l.site = %s",
+        "SELECT greatest(l.next_at, (SELECT min(greatest(next_at, busy_until, not_before)) FROM lanes.hosts h WHERE site = l.site "
+        "AND EXISTS (SELECT FROM lanes.series s WHERE s.queue_host_id = h.id))) AS at FROM lanes.lanes l WHERE l.site = %s",
         lane.site.name,
     )
     lane.move_to(found.at)
