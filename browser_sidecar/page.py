@@ -10,7 +10,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
 
@@ -46,7 +46,9 @@ class Times:
     settled: float = SETTLING.total_seconds() / 2
     """After which a page with `settles_for` is read as it is: what comes later than that comes seldom."""
     look: float = 0.25
-    """Between two looks at a page."""
+    """Between two looks at a page that is still on its way."""
+    watch: float = 1.0
+    """Within which a page whose document is there says at once that it has changed: a look costs the sidecar more than anything else."""
     busy: float = 5.0
     """For Chrome to answer a look; a page whose scripts run on does not."""
     call: float = 15.0
@@ -89,10 +91,16 @@ class _Look:
     title: str
 
 
-_LOOK: Final = """((landmark, settles) => {
+# Scripts of a page that end all timers, as some do, do not end `postTask`.
+_LOOK: Final = """(async (landmark, settles, before, within) => {
   const has = s => { try { return !!s && document.querySelector(s) !== null } catch { return false } };
-  return [location.href, document.readyState, has(landmark), has(settles), document.title.slice(0, 300)];
-})(%s, %s)"""
+  const look = () => [location.href, document.readyState, has(landmark), has(settles), document.title.slice(0, 300)];
+  const until = performance.now() + within;
+  if (before === null) return look();
+  do await scheduler.postTask(() => {}, {delay: 100});
+  while (String(look()) === String(before) && performance.now() < until);
+  return look();
+})(%s)"""
 _HEAD: Final = f"(document.documentElement?.outerHTML ?? '').slice(0, {LOOKED_AT})"
 _KEEP: Final = """(() => {
   const kind = document.doctype ? '<!DOCTYPE html>\\n' : '';
@@ -180,7 +188,7 @@ class _Tab:
         self._session: str = attached["sessionId"]
         self._seen = Seen(cdp, self._session, self._frame, asked, gate, guard, agent)
         cdp.listen(self._session, self._seen.hear)
-        kinds = () if gate is None else ("Document", *(() if asked.media else MEDIA))
+        kinds = () if gate is None else ("Document", *MEDIA)
         # Where no gate judges, every request that can be is looked at before it is made.
         held = [{"urlPattern": "*", "resourceType": kind} for kind in kinds]
         held += [{"urlPattern": pattern} for pattern in (patterns() if kinds else ["*"])]
@@ -230,16 +238,19 @@ class _Tab:
 
     def _settled(self, until: float) -> Opened | Lost:
         """Looks at the page until it is what it will be."""
+        before: _Look | None = None
         while True:
             if (stopped := self._stopped()) is not None:
                 return stopped
-            document, look, now = self._seen.current, self._look(), time.monotonic()
+            document, look, now = self._seen.current, self._look(before, until), time.monotonic()
             if document is not None and document is self._seen.current:
                 if (came := self._judged_now(document, look, now, until)) is not None:
                     return came
             elif now >= until:
                 return NotShown(Trouble.TIMEOUT, "one document after the other")
-            self._seen.wait(self._times.look)
+            before = look if document is not None and document.ended else None
+            if before is None:
+                self._seen.wait(self._times.look)
 
     def _judged_now(self, document: Document, look: _Look | None, now: float, until: float) -> Opened | None:
         """What the document that is shown comes to; None: it is still waited for."""
@@ -317,10 +328,20 @@ class _Tab:
             return None
         return NotShown(failure.trouble, failure.detail, failure.forbidden, failure.line_proved)
 
-    def _look(self) -> _Look | None:
-        """None where the page cannot be looked at: it is just going, or busy."""
-        script = _LOOK % (json.dumps(self._asked.landmark), json.dumps(self._asked.settles_for))
-        found = self._evaluated(script)
+    def _look(self, before: _Look | None = None, until: float = 0.0) -> _Look | None:
+        """The page now; or, where it was looked at `before`, once it is otherwise, but after a while, and at `until`, as it is.  None where
+        it cannot be looked at: it is just going, or busy."""
+        document, within = self._seen.current, 0.0
+        if before is not None and document is not None:
+            due = min(until, document.at + self._times.settling, time.monotonic() + self._times.watch)
+            within = max(0.0, due - time.monotonic())
+        asked = (
+            self._asked.landmark,
+            self._asked.settles_for,
+            None if before is None else astuple(before),
+            within * 1000,
+        )
+        found = self._evaluated(_LOOK % json.dumps(asked)[1:-1], self._times.busy + within)
         if not isinstance(found, list) or len(found) != 5:
             return None
         url, ready, landmark, settled, title = found
@@ -375,7 +396,12 @@ class _Tab:
                 self._world = self._made_world(within)
             if self._world[0] != document.loader:  # the page has gone on, and we have yet to be told
                 return None
-            asked = {"expression": script, "contextId": self._world[1], "returnByValue": True}
+            asked = {
+                "expression": script,
+                "contextId": self._world[1],
+                "returnByValue": True,
+                "awaitPromise": True,
+            }
             return self._call("Runtime.evaluate", asked, timeout=within)["result"].get("value")
         except (Late, Declined):
             self._world = None
