@@ -89,7 +89,7 @@ class Seen:
         self.written_at: float | None = None
         """Monotonic instant at which its frame's last request was written at the latest; None: no header has come for that."""
         self._cdp, self._session, self._frame, self._gate, self._guard = cdp, session, frame, gate, guard
-        self._hosts, self._media, self._agent = frozenset(asked.hosts), asked.media, agent
+        self._hosts, self._agent = frozenset(asked.hosts), agent
         self._sessions = [session]
         self._failed: dict[str, str] = {}
         self._documents: dict[str, Document] = {}
@@ -210,7 +210,7 @@ class Seen:
         return True
 
     def _is_wanted(self, kind: str | None, url: str) -> bool:
-        if kind in MEDIA and not self._media:
+        if kind in MEDIA:
             return False
         self._judge_host(url)
         parts = split(url)

@@ -1,4 +1,4 @@
-"""What a page does not get: hosts of ads and trackers, and, where it does not need them, pictures, films and fonts.
+"""What a page does not get: hosts of ads and trackers, pictures, films and fonts.
 
 Owns the lists.  Refuses to own: blocking.  Must never break: nothing on which a challenge or a list of Chapters depends is named here.
 """
@@ -43,7 +43,7 @@ HOSTS: Final = (
 """Asked by many pages, needed by none: each request that is not made is one less in Chrome, in the proxy and on the line."""
 
 MEDIA: Final = ("Image", "Media", "Font")
-"""Kinds of requests, in Chrome's words, that only a page with `media` makes."""
+"""Kinds of requests, in Chrome's words, that no list of Chapters needs.  A Chrome of our own does not even make those for pictures."""
 
 
 def is_unwanted(host: str) -> bool:

@@ -93,7 +93,6 @@ class Browser:
             request.hosts,
             self._rendering.landmark,
             self._rendering.settles_for,
-            self._rendering.media,
         )
         standing = self._store.ask(asked, hand.host_id, suspect=hand.suspect)
         if standing.trouble is not None:

@@ -40,8 +40,7 @@ class PageAsked:
     """One page that a Poll asks for; `token` is the lease of that Poll.
 
     `hosts` are the only ones that the document itself may come from, redirects included; none: any.  `landmark` is the CSS selector to
-    wait for, `settles_for` one with which the page is read as it is where the landmark does not come.  `media`: images, fonts and films
-    are loaded.
+    wait for, `settles_for` one with which the page is read as it is where the landmark does not come.
     """
 
     token: UUID
@@ -50,7 +49,6 @@ class PageAsked:
     hosts: tuple[str, ...]
     landmark: str
     settles_for: str | None = None
-    media: bool = False
 
 
 @dataclass(frozen=True, slots=True)

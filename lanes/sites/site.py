@@ -43,12 +43,11 @@ class Rendering:
     """What a browser is asked to do with a page of a Site.
 
     `landmark` is the CSS selector to wait for; `settles_for` another with which a page is read as it is, should the landmark not come.
-    `media`: images, fonts and films are loaded, because the page does without its Chapters where they are missing.
+    Pictures, films and fonts are never loaded.
     """
 
     landmark: str
     settles_for: str | None = None
-    media: bool = False
 
 
 @dataclass(frozen=True, slots=True)

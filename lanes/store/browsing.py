@@ -85,7 +85,6 @@ class AskingStore:
                 hosts=list(asked.hosts),
                 landmark=asked.landmark,
                 settles_for=asked.settles_for,
-                media=asked.media,
                 suspect=suspect,
             )
         return Standing(row.trouble, row.wait, row.at)
@@ -160,7 +159,7 @@ class ServingStore:
             row = _SQL.take_page(connection, patience=PATIENCE)
         if row is None:
             return None
-        return PageAsked(row.token, row.site, row.url, tuple(row.hosts), row.landmark, row.settles_for, row.media)
+        return PageAsked(row.token, row.site, row.url, tuple(row.hosts), row.landmark, row.settles_for)
 
     def sending(self, token: UUID) -> timedelta | None:
         """Called just before the page's request is written: spends its Site's and its host's pace, notes the sent instant, and returns how

@@ -112,7 +112,7 @@ def test_what_a_page_asks_for_besides_never_reaches_an_address_that_is_not_publi
             "} return all.join()"
         ),
     )
-    came = tabs.shown(site.url("/title"), media=True)
+    came = tabs.shown(site.url("/title"))
     assert says(came.html) == ",".join(["no"] * 15)
     assert len(tabs.gates[-1].forbidden) >= 15
 

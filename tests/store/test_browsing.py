@@ -35,7 +35,7 @@ def test_the_sidecar_gets_what_the_lane_asked_for_word_by_word(
 ) -> None:
     lane = a_page_lane(database, rows)
     claim = lane.in_hand()
-    asked = PageAsked(claim.token, "panels", claim.url, ("a.test", "b.test"), "main > ol li", "p.empty", media=True)
+    asked = PageAsked(claim.token, "panels", claim.url, ("a.test", "b.test"), "main > ol li", "p.empty")
     lane.asking.ask(asked, claim.host_id)
     assert serving.take() == asked
 

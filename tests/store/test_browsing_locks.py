@@ -44,8 +44,8 @@ def two_pages(rows: Rows) -> None:
     for site, token in (("panels", SECOND_PAGE), ("strips", FIRST)):
         rows.enrol(site)
         rows(
-            "INSERT INTO lanes.browser_pages (token, site, host_id, url, hosts, landmark, media, asked_at, taken_at, deadline_at, sent_at) "
-            "VALUES (%s, %s, 0, '', '{}', '', false, lanes.now(), lanes.now(), lanes.now(), lanes.now())",
+            "INSERT INTO lanes.browser_pages (token, site, host_id, url, hosts, landmark, asked_at, taken_at, deadline_at, sent_at) "
+            "VALUES (%s, %s, 0, '', '{}', '', lanes.now(), lanes.now(), lanes.now(), lanes.now())",
             token, site,
         )  # fmt: skip
 

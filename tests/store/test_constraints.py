@@ -11,9 +11,9 @@ SOMEWHEN = "'2031-05-04Z'"
 TOKEN = "'00000000-0000-4000-8000-000000000001'"
 
 A_PAGE = (
-    "INSERT INTO lanes.browser_pages (token, site, host_id, url, hosts, landmark, media, asked_at, "
+    "INSERT INTO lanes.browser_pages (token, site, host_id, url, hosts, landmark, asked_at, "
     "taken_at, deadline_at, answered_at, html, trouble) "
-    "VALUES (gen_random_uuid(), 'feeds', 1, '', '{}', '', false, lanes.now()"
+    "VALUES (gen_random_uuid(), 'feeds', 1, '', '{}', '', lanes.now()"
 )
 OFFENCES = [
     # a host

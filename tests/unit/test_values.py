@@ -70,7 +70,7 @@ def test_a_page_has_two_minutes_of_its_tab_inside_a_lease_that_is_renewed_and_a_
     assert [each / timedelta(seconds=1) for each in seconds] == [120, 150, 30, 30, 900, 5, 10]
 
 
-def test_a_page_of_which_no_more_is_said_loads_no_media_and_proves_nothing_of_our_line() -> None:
+def test_a_page_of_which_no_more_is_said_waits_for_its_landmark_alone_and_proves_nothing_of_our_line() -> None:
     asked = pages.PageAsked(a_claim().token, "site", URL, (), "main")
-    assert (asked.media, asked.settles_for) == (False, None)
+    assert asked.settles_for is None
     assert not pages.NotShown(Trouble.TIMEOUT, "late").line_proved

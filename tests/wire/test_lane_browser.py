@@ -71,8 +71,8 @@ def test_the_tab_is_asked_in_the_words_of_the_site(sidecar: Sidecar, make_lane: 
     assert next_page(lane, sidecar) == 1
     (page,) = asked
     assert site.rendering == Rendering("main")
-    assert (page.site, page.url, page.hosts, page.landmark, page.settles_for, page.media) == (
-        "panels", "http://panels.test/0", site.hosts, "main", None, False,
+    assert (page.site, page.url, page.hosts, page.landmark, page.settles_for) == (
+        "panels", "http://panels.test/0", site.hosts, "main", None,
     )  # fmt: skip
 
 

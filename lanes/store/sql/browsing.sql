@@ -1,9 +1,9 @@
 -- What a Lane asks of the browser, and what the sidecar answers (rules/8_browser.sql decides).
 
--- name: ask_page(token, site, host_id, url, hosts, landmark, settles_for, media, suspect)^
+-- name: ask_page(token, site, host_id, url, hosts, landmark, settles_for, suspect)^
 -- Asks for a page; why not, where nothing can be asked now, and how long that lasts.
 SELECT a.reason AS trouble, a.until - lanes.now() AS wait, lanes.now() AS at
-FROM lanes.ask_page(:token, :site, :host_id, :url, :hosts, :landmark, :settles_for, :media, :suspect) a;
+FROM lanes.ask_page(:token, :site, :host_id, :url, :hosts, :landmark, :settles_for, :suspect) a;
 
 -- name: look_at_page(token)^
 -- How a page stands, and the browser with it.

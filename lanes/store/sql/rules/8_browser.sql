@@ -49,8 +49,7 @@ $$;
 -- Asks for a page, unless nothing can be asked now: then that is returned.  What an earlier Poll of the Site left behind goes; one that
 -- another process has in hand stays, and is waited for by Gaps.  p_suspect: its Series lost the browser the last time, so others go first.
 CREATE FUNCTION lanes.ask_page(
-    p_token uuid, p_site text, p_host bigint, p_url text, p_hosts text[], p_landmark text, p_settles_for text, p_media boolean,
-    p_suspect boolean
+    p_token uuid, p_site text, p_host bigint, p_url text, p_hosts text[], p_landmark text, p_settles_for text, p_suspect boolean
 ) RETURNS lanes.stop LANGUAGE plpgsql AS $$
 DECLARE
     t      CONSTANT timestamptz := lanes.now();
@@ -61,8 +60,8 @@ BEGIN
     END IF;
     IF v_stop.reason IS NOT NULL THEN RETURN v_stop; END IF;
     DELETE FROM lanes.browser_pages p WHERE p.site = p_site AND NOT lanes.is_in_hand(p.host_id, p.token, t);
-    INSERT INTO lanes.browser_pages (token, site, host_id, url, hosts, landmark, settles_for, media, suspect, asked_at)
-    VALUES (p_token, p_site, p_host, p_url, p_hosts, p_landmark, p_settles_for, p_media, p_suspect, t)
+    INSERT INTO lanes.browser_pages (token, site, host_id, url, hosts, landmark, settles_for, suspect, asked_at)
+    VALUES (p_token, p_site, p_host, p_url, p_hosts, p_landmark, p_settles_for, p_suspect, t)
     ON CONFLICT (site) DO NOTHING;
     IF NOT FOUND THEN RETURN ROW('another page of its Site is open', t + interval '10 seconds')::lanes.stop; END IF;
     PERFORM pg_notify('lanes_browser', '');
