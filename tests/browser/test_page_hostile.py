@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import psutil
 import pytest
 
 from browser_sidecar.page import Lost
 from lanes.core.answer import Trouble
-from tests.browser.conftest import CHAPTER, QUICK, Tabs, html
+from tests.browser.conftest import CHAPTER, PATIENT, QUICK, Tabs, html
 from tests.smallnet import Host, Smallnet, ok
 
 BLOCK = b"<p>forty-two bytes of nothing, again and again</p>\n"
@@ -68,6 +69,15 @@ def test_scripts_that_run_on_for_ever_are_a_failure_of_their_page_alone(tabs: Ta
     came = tabs.not_shown(site.url("/title"), times=QUICK)
     assert (came.trouble, came.line_proved) == (Trouble.TIMEOUT, True)
     then_sound(tabs, site)
+
+
+def test_scripts_that_end_every_timer_hide_no_chapter(tabs: Tabs, site: Host) -> None:
+    """Pages do so against whoever debugs them."""
+    site.script("/late", ok("", "text/plain").after(2))
+    ends = "const own = setInterval(() => { for (let n = 1; n < 9999; n++) if (n !== own) clearTimeout(n) }, 1);"
+    late = f"fetch('/late').then(() => document.body.insertAdjacentHTML('beforeend', '{CHAPTER}'))"
+    site.page("/title", html(f"<script>{ends}{late}</script>"))
+    assert CHAPTER.encode() in tabs.shown(site.url("/title"), times=replace(PATIENT, busy=200.0)).html
 
 
 @pytest.mark.parametrize("announced", [True, False])
