@@ -179,4 +179,5 @@ class Hand:
             len(look.requests),
             look.wait_until,
             tuple(self._gaps),
+            look.silence,
         )

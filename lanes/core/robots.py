@@ -30,9 +30,10 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Silent:
-    """No answer to go by; `wait` is what it asked its host to wait."""
+    """No answer to go by, and `why` in words; `wait` is what it asked its host to wait."""
 
     status: int | None
+    why: str
     wait: timedelta | None = None
 
 
@@ -43,7 +44,7 @@ Heard = Said | Silent
 class Robots:
     """What is remembered of an origin's robots.txt.  `text` None: it has never answered, and pages wait; `read_at` is when it came.
 
-    `again_at` is when it is asked for again, `unanswered_since` the first silence in a row.
+    `again_at` is when it is asked for again, `unanswered_since` the first silence in a row, `silence` why the last one was.
     """
 
     origin: str
@@ -55,10 +56,17 @@ class Robots:
     crawl_delay: timedelta | None = None
     crawl_delay_since: datetime | None = None
     unanswered_since: datetime | None = None
+    silence: str | None = None
 
     def is_fresh(self, now: datetime) -> bool:
         """Whether it need not be asked for."""
         return now < self.again_at
+
+    def why_pages_wait(self) -> str | None:
+        """In words, while it has never answered; None: they do not wait."""
+        if self.text is not None:
+            return None
+        return NO_ANSWER if self.silence is None else f"{NO_ANSWER}: {self.silence}"
 
 
 def after(before: Robots | None, origin: str, heard: Heard, now: datetime) -> Robots:
@@ -68,15 +76,17 @@ def after(before: Robots | None, origin: str, heard: Heard, now: datetime) -> Ro
             same = before is not None and before.crawl_delay == delay
             since = None if delay is None else before.crawl_delay_since if before is not None and same else now
             return Robots(origin, now, now + FRESH, status, text, now, delay, since)
-        case Silent(status=status):
-            return _unanswered(before or Robots(origin, now, now), status, now)
+        case Silent():
+            return _unanswered(before or Robots(origin, now, now), heard, now)
         case _:
             assert_never(heard)
 
 
-def _unanswered(before: Robots, status: int | None, now: datetime) -> Robots:
+def _unanswered(before: Robots, heard: Silent, now: datetime) -> Robots:
     since = before.unanswered_since or now
-    silent = replace(before, asked_at=now, again_at=now + AGAIN, status=status, unanswered_since=since)
+    silent = replace(
+        before, asked_at=now, again_at=now + AGAIN, status=heard.status, unanswered_since=since, silence=heard.why
+    )
     if now - since < PATIENCE:
         return silent
     return replace(silent, text="", read_at=now, crawl_delay=None, crawl_delay_since=None)

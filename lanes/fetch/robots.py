@@ -19,9 +19,9 @@ from lanes.core import headers
 from lanes.core.answer import Answer, Forbidden, NoResponse, Postponed, Response, Resume, Sent, Trouble
 from lanes.core.blame import proof
 from lanes.core.claim import Claim
-from lanes.core.outcome import Disallowed, PutBack
+from lanes.core.outcome import NOT_PUBLIC, Disallowed, PutBack
 from lanes.core.pace import ASKED_TO_WAIT
-from lanes.core.robots import FRESH, LONGEST_DELAY, NO_ANSWER, NOT_ALLOWED, Heard, Robots, Said, Silent, after
+from lanes.core.robots import FRESH, LONGEST_DELAY, NOT_ALLOWED, Heard, Robots, Said, Silent, after
 from lanes.core.urls import split
 from lanes.fetch.http import Http, Request
 from lanes.fetch.permits import Permits
@@ -71,15 +71,15 @@ def hear(answer: Response | NoResponse | Forbidden, now: datetime) -> Heard:
             text = text_of(answer.body)
             return Said(status, text, crawl_delay(text))
         case Response(status=429):
-            return Silent(429, headers.delay(answer.headers, now) or ASKED_TO_WAIT)
+            return Silent(429, "429 too many requests", headers.delay(answer.headers, now) or ASKED_TO_WAIT)
         case Response(status=status) if 400 <= status < 500:
             return Said(status, "")
         case Response(status=status):
-            return Silent(status, headers.delay(answer.headers, now) if status == 503 else None)
-        case NoResponse(trouble=trouble):
-            return Said(None, "") if trouble in _LEADS_NOWHERE else Silent(None)
-        case Forbidden():
-            return Silent(None)
+            return Silent(status, f"status {status}", headers.delay(answer.headers, now) if status == 503 else None)
+        case NoResponse(trouble=trouble, detail=detail):
+            return Said(None, "") if trouble in _LEADS_NOWHERE else Silent(None, f"{trouble}: {detail}")
+        case Forbidden(address=address):
+            return Silent(None, f"{NOT_PUBLIC}: {address}")
         case _:
             assert_never(answer)
 
@@ -87,13 +87,15 @@ def hear(answer: Response | NoResponse | Forbidden, now: datetime) -> Heard:
 @dataclass(frozen=True, slots=True)
 class Look:
     """What a look at robots.txt came to.  `requests` were written for it, and the last one's answer asked its host to wait until
-    `wait_until`; `further`: the Poll's own URL is a further hop now; `stop`: it is not asked at all.  `proof` as of `lanes.core.blame`."""
+    `wait_until`; `further`: the Poll's own URL is a further hop now; `stop`: it is not asked at all.  `proof` as of `lanes.core.blame`.
+    `silence`: why it said nothing to go by."""
 
     requests: tuple[Sent, ...] = ()
     further: bool = False
     stop: PutBack | Disallowed | None = None
     wait_until: datetime | None = None
     proof: bool | None = None
+    silence: str | None = None
 
 
 class Rows(Protocol):
@@ -165,7 +167,8 @@ class RobotsFirst:
         wait_until = self._kept(robots, heard, answer, now())
         self._remember(robots, now())
         stop = self._stop(robots, target(claim), now()) if self._pages and wait_until is None else None
-        return Look(answer.requests, further=True, stop=stop, wait_until=wait_until, proof=proof(answer))
+        silence = heard.why if isinstance(heard, Silent) else None
+        return Look(answer.requests, True, stop, wait_until, proof(answer), silence)
 
     def _kept(self, robots: Robots, heard: Heard, answer: Answer, now: datetime) -> datetime | None:
         """Until when the host that answered asked to wait."""
@@ -180,9 +183,9 @@ class RobotsFirst:
         return until
 
     def _stop(self, robots: Robots, url: str, now: datetime) -> PutBack | Disallowed | None:
-        if robots.text is None:
-            return PutBack(NO_ANSWER, max(robots.again_at - now, timedelta(0)), None, None)
-        return None if allows(robots.text, url) else Disallowed(NOT_ALLOWED)
+        if (waits := robots.why_pages_wait()) is not None:
+            return PutBack(waits, max(robots.again_at - now, timedelta(0)), None, None)
+        return None if allows(robots.text or "", url) else Disallowed(NOT_ALLOWED)
 
     def _is_remembered(self, origin: str, now: datetime) -> bool:
         until = self._fresh.get(origin)

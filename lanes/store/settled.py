@@ -23,7 +23,7 @@ class Trail:
     """Where a Poll went: the host it reached last, all that it entered (ids, in order), the instant of the last request to each (None:
     none was written), the requests, the host interval in force for each of these, and whether the attempt proved our own line (None:
     none was made).  The first `robots` requests were for robots.txt, whose answer asked its host to wait until `robots_wait_until`.
-    `gaps` is the Gap of each request's Site, None where it has none."""
+    `gaps` is the Gap of each request's Site, None where it has none.  `silence`: why robots.txt said nothing to go by."""
 
     host_id: int
     hosts: tuple[int, ...]
@@ -34,6 +34,7 @@ class Trail:
     robots: int = 0
     robots_wait_until: datetime | None = None
     gaps: tuple[timedelta | None, ...] = ()
+    silence: str | None = None
 
 
 def hops_of(claim: Claim, trail: Trail) -> list[dict[str, Any]]:
@@ -52,6 +53,8 @@ def hops_of(claim: Claim, trail: Trail) -> list[dict[str, Any]]:
     ]
     for row in rows[: trail.robots]:
         row["outcome"] = Label.ROBOTS.value
+    if trail.robots:
+        rows[trail.robots - 1]["detail"] = trail.silence
     if trail.robots_wait_until is not None:
         rows[trail.robots - 1]["host_wait_until"] = trail.robots_wait_until.isoformat()
     if len(rows) == trail.robots:

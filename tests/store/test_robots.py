@@ -39,7 +39,7 @@ def test_what_is_kept_is_known_as_it_was(rows: Rows, robots: RobotsStore) -> Non
     first = said(rows, 2.5)
     robots.keep(first, "host.test", None)
     assert robots.known(HTTPS) == first
-    silent = after(first, HTTPS, Silent(500), rows.now())
+    silent = after(first, HTTPS, Silent(500, "status 500"), rows.now())
     robots.keep(silent, "host.test", None)
     assert robots.known(HTTPS) == silent
 
@@ -101,7 +101,7 @@ def test_silence_keeps_a_delay_in_force(rows: Rows, robots: RobotsStore) -> None
     first = said(rows, 30)
     robots.keep(first, "host.test", None)
     rows("UPDATE lanes.clock SET test_offset = test_offset + %s", FRESH)
-    robots.keep(after(first, HTTPS, Silent(None), rows.now()), "host.test", None)
+    robots.keep(after(first, HTTPS, Silent(None, "dns: no such name"), rows.now()), "host.test", None)
     assert delay_of(rows, host_id) == 30 * SECOND
 
 

@@ -128,18 +128,18 @@ def test_an_origin_is_scheme_host_and_port_and_has_no_secrets(url: str, origin: 
         (an_answer(404, b"User-agent: *\nDisallow: /\n"), Said(404, "")),
         (an_answer(403), Said(403, "")),
         (an_answer(410, retry_after="60"), Said(410, "")),
-        (an_answer(429), Silent(429, ASKED_TO_WAIT)),
-        (an_answer(429, retry_after="600"), Silent(429, 600 * SECOND)),
-        (an_answer(503, retry_after="600"), Silent(503, 600 * SECOND)),
-        (an_answer(503), Silent(503)),
-        (an_answer(500, retry_after="600"), Silent(500)),
-        (an_answer(304), Silent(304)),
-        (NoResponse(Trouble.TIMEOUT, ""), Silent(None)),
-        (NoResponse(Trouble.FRAMING, ""), Silent(None)),
+        (an_answer(429), Silent(429, "429 too many requests", ASKED_TO_WAIT)),
+        (an_answer(429, retry_after="600"), Silent(429, "429 too many requests", 600 * SECOND)),
+        (an_answer(503, retry_after="600"), Silent(503, "status 503", 600 * SECOND)),
+        (an_answer(503), Silent(503, "status 503")),
+        (an_answer(500, retry_after="600"), Silent(500, "status 500")),
+        (an_answer(304), Silent(304, "status 304")),
+        (NoResponse(Trouble.TIMEOUT, "host.test: silent for 20 s"), Silent(None, "timeout: host.test: silent for 20 s")),
+        (NoResponse(Trouble.FRAMING, "cut short"), Silent(None, "framing: cut short")),
         (NoResponse(Trouble.HOPS, ""), Said(None, "")),
         (NoResponse(Trouble.LOOP, ""), Said(None, "")),
         (NoResponse(Trouble.BAD_URL, ""), Said(None, "")),
-        (Forbidden(ORIGIN, "10.0.0.1", (Sent("", "host.test", "10.1.1.1", NOW),)), Silent(None)),
+        (Forbidden(ORIGIN, "10.0.0.1", (Sent("", "host.test", "10.1.1.1", NOW),)), Silent(None, "not a public address: 10.0.0.1")),
     ],
 )
 def test_what_an_answer_comes_to(answer: Answer, expected: Heard) -> None:
@@ -160,7 +160,7 @@ def test_an_answer_holds_for_a_day() -> None:
 
 
 def test_silence_keeps_the_last_copy_and_is_asked_again_after_an_hour() -> None:
-    robots = history((timedelta(0), Said(200, "rules", 2 * SECOND)), (FRESH, Silent(500)))
+    robots = history((timedelta(0), Said(200, "rules", 2 * SECOND)), (FRESH, Silent(500, "status 500")))
     assert (robots.text, robots.crawl_delay, robots.read_at) == ("rules", 2 * SECOND, NOW)
     assert (robots.status, robots.unanswered_since) == (500, NOW + FRESH)
     assert robots.again_at == NOW + FRESH + timedelta(hours=1)
@@ -168,24 +168,33 @@ def test_silence_keeps_the_last_copy_and_is_asked_again_after_an_hour() -> None:
 
 
 def test_what_never_answered_has_no_copy() -> None:
-    robots = history((timedelta(0), Silent(None)))
+    robots = history((timedelta(0), Silent(None, "dns: no such name")))
     assert (robots.text, robots.unanswered_since, robots.again_at) == (None, NOW, NOW + AGAIN)
 
 
-@pytest.mark.parametrize("first", [Said(200, "rules", 2 * SECOND), Silent(500)])
+def test_pages_that_wait_for_it_are_told_why_it_gave_no_answer_the_last_time() -> None:
+    silent = history((timedelta(0), Silent(None, "dns: no such name")), (AGAIN, Silent(500, "status 500")))
+    assert silent.why_pages_wait() == "robots.txt gave no answer: status 500"
+    assert Robots(ORIGIN, NOW, NOW + AGAIN).why_pages_wait() == "robots.txt gave no answer"
+    assert history((timedelta(0), Said(404, ""))).why_pages_wait() is None
+    assert history((timedelta(0), Said(404, "")), (FRESH, Silent(500, "status 500"))).why_pages_wait() is None
+
+
+@pytest.mark.parametrize("first", [Said(200, "rules", 2 * SECOND), Silent(500, "status 500")])
 def test_after_thirty_days_of_silence_everything_is_allowed(first: Heard) -> None:
-    begun = (MINUTE, Silent(None))
-    just_before = history((timedelta(0), first), begun, (PATIENCE - SECOND, Silent(None)))
+    begun = (MINUTE, Silent(None, "dns: no such name"))
+    just_before = history((timedelta(0), first), begun, (PATIENCE - SECOND, Silent(None, "dns: no such name")))
     assert just_before.text == (first.text if isinstance(first, Said) else None)
-    over = history((timedelta(0), first), begun, (MINUTE + PATIENCE, Silent(None)))
+    over = history((timedelta(0), first), begun, (MINUTE + PATIENCE, Silent(None, "dns: no such name")))
     assert (over.text, over.crawl_delay, over.crawl_delay_since) == ("", None, None)
     assert over.again_at == NOW + MINUTE + PATIENCE + AGAIN
     assert timedelta(days=30) == PATIENCE
 
 
 def test_an_answer_ends_the_silence() -> None:
-    robots = history((timedelta(0), Silent(500)), (MINUTE, Said(404, "")), (2 * MINUTE, Silent(500)))
+    robots = history((timedelta(0), Silent(500, "status 500")), (MINUTE, Said(404, "")), (2 * MINUTE, Silent(500, "status 500")))
     assert (robots.text, robots.unanswered_since) == ("", NOW + 2 * MINUTE)
+    assert history((timedelta(0), Silent(500, "status 500")), (MINUTE, Said(404, ""))).silence is None
 
 
 def test_a_delay_has_stood_since_it_was_first_named() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -281,7 +282,7 @@ def test_discovery_waits_while_robots_has_never_answered(net: Smallnet, lane: La
     host.page("/", '<link rel="alternate" type="application/rss+xml" href="/feed">')
     key = lane.follow(host.url("/"), robots=True)
     record = lane.poll(key)
-    assert (record.outcome, record.detail) == ("put back", "robots.txt gave no answer")
+    assert (record.outcome, record.detail) == ("put back", "robots.txt gave no answer: status 500")
     assert lane.series(key).failures == 0
     assert lane.poll(key).outcome == "feed found"
 
@@ -318,12 +319,78 @@ def test_pages_wait_for_a_robots_that_never_answered_for_thirty_days_at_most(net
         pages.run_once()
     assert asked(net) == [ROBOTS] * 4
     row = pages.series(key)
-    assert (row.failures, row.retry_reason) == (0, "robots.txt gave no answer")
+    assert (row.failures, row.retry_reason) == (0, "robots.txt gave no answer: status 500")
     assert min(spacings(pages.polls(key))) >= HOUR
     pages.move_to(pages.now() + 30 * DAY)
     pages.run_once()
     assert pages.outcomes(key)[-1] == "new"
     assert pages.chapters(key)
+
+
+@pytest.mark.parametrize(
+    ("asked_of", "cause"),
+    [
+        (status(500), "status 500"),
+        (reset(), "reset: 127.1.0.5: "),
+        (never(), "timeout: 127.1.0.5: "),
+        (endless().with_headers({"Content-Encoding": "gzip"}), "encoding: "),
+    ],
+)
+def test_a_page_that_waits_for_robots_and_the_record_of_that_request_name_the_cause(
+    net: Smallnet, make_lane: MakeLane, asked_of: Step, cause: str
+) -> None:
+    lane = make_lane(site=PAGES, limits=replace(LIMITS, read=0.3))
+    host = a_host(net)
+    host.script(ROBOTS, asked_of)
+    key = lane.follow(host.url(), robots=True, site=PAGES)
+    lane.run_once()
+    (asked, put_back) = lane.polls(key)
+    assert (asked.outcome, put_back.outcome) == (Label.ROBOTS, "put back")
+    assert asked.detail.startswith(cause)
+    assert put_back.detail == f"robots.txt gave no answer: {asked.detail}"
+    assert lane.series(key).retry_reason == put_back.detail
+
+
+def told_to_wait(lane: LaneAtWork, url: str) -> str:
+    """Why a page at that URL waits, by its row and by its record, which agree."""
+    key = lane.follow(url, robots=True, site=PAGES)
+    lane.move_to(lane.now() + timedelta(minutes=1))
+    lane.run_once()
+    reason: str = lane.series(key).retry_reason
+    assert lane.polls(key)[-1].detail == reason
+    return reason
+
+
+def test_where_nobody_could_be_asked_for_robots_the_cause_is_named_too(net: Smallnet, pages: LaneAtWork) -> None:
+    nameless, down = net.host("127.1.0.6", "nameless.test"), a_host(net)
+    net.resolver.fail(socket.EAI_NONAME, "nameless.test")
+    down.down()
+    said = "robots.txt gave no answer: "
+    assert told_to_wait(pages, nameless.url()).startswith(f"{said}dns: nameless.test: ")
+    assert told_to_wait(pages, down.url()).startswith(f"{said}connect: 127.1.0.5: ")
+
+
+def test_a_certificate_that_nobody_trusts_is_named_where_it_keeps_robots_away(
+    net: Smallnet, secure_net: Smallnet, pages: LaneAtWork
+) -> None:
+    net.host("127.1.0.5", "a.test")
+    host = secure_net.host("127.1.0.5", "a.test")
+    assert told_to_wait(pages, host.url()).startswith("robots.txt gave no answer: tls: a.test: TLS: ")
+
+
+def test_who_comes_after_a_silent_robots_is_told_its_cause_without_asking_again(
+    net: Smallnet, pages: LaneAtWork
+) -> None:
+    host = a_host(net)
+    host.script(ROBOTS, status(500))
+    first = pages.follow(host.url(), robots=True, site=PAGES)
+    second = pages.follow(host.url("/other"), robots=True, site=PAGES)
+    for _ in range(2):
+        pages.run_once()
+        pages.move_to(pages.now() + timedelta(minutes=2))
+    assert asked(net) == [ROBOTS]
+    reasons = {pages.series(key).retry_reason for key in (first, second)}
+    assert reasons == {"robots.txt gave no answer: status 500"}
 
 
 def test_pages_go_on_by_the_last_copy_while_robots_is_silent(net: Smallnet, pages: LaneAtWork) -> None:

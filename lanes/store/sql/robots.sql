@@ -2,7 +2,7 @@
 
 -- name: known(origin)^
 -- What is remembered of an origin.
-SELECT origin, asked_at, again_at, status, text, read_at, crawl_delay, crawl_delay_since, unanswered_since
+SELECT origin, asked_at, again_at, status, text, read_at, crawl_delay, crawl_delay_since, unanswered_since, silence
 FROM lanes.robots WHERE origin = :origin;
 
 -- name: lock_host(host)$
@@ -13,19 +13,20 @@ SELECT id FROM lanes.hosts WHERE name = :host FOR NO KEY UPDATE;
 -- By how much the clock went back since that instant.
 SELECT lanes.ahead(:at);
 
--- name: keep(host_id, origin, asked_at, again_at, status, text, read_at, crawl_delay, crawl_delay_since, unanswered_since)!
+-- name: keep(host_id, origin, asked_at, again_at, status, text, read_at, crawl_delay, crawl_delay_since, unanswered_since, silence)!
 -- Remembers it; a worker that comes late with an older answer changes nothing.  A delay that was out of force, because another origin of
 -- the host was read while this one was not fresh, is in force from now.
 INSERT INTO lanes.robots AS r (
-    origin, host_id, asked_at, again_at, status, text, read_at, crawl_delay, crawl_delay_since, unanswered_since)
-VALUES (:origin, :host_id, :asked_at, :again_at, :status, :text, :read_at, :crawl_delay, :crawl_delay_since, :unanswered_since)
+    origin, host_id, asked_at, again_at, status, text, read_at, crawl_delay, crawl_delay_since, unanswered_since, silence)
+VALUES (
+    :origin, :host_id, :asked_at, :again_at, :status, :text, :read_at, :crawl_delay, :crawl_delay_since, :unanswered_since, :silence)
 ON CONFLICT (origin) DO UPDATE SET
     host_id = EXCLUDED.host_id, asked_at = EXCLUDED.asked_at, again_at = EXCLUDED.again_at, status = EXCLUDED.status,
     text = EXCLUDED.text, read_at = EXCLUDED.read_at, crawl_delay = EXCLUDED.crawl_delay,
     crawl_delay_since = CASE
         WHEN EXCLUDED.crawl_delay > coalesce((SELECT crawl_delay FROM lanes.hosts WHERE id = EXCLUDED.host_id), '0') THEN lanes.now()
         ELSE EXCLUDED.crawl_delay_since END,
-    unanswered_since = EXCLUDED.unanswered_since
+    unanswered_since = EXCLUDED.unanswered_since, silence = EXCLUDED.silence
 WHERE r.asked_at <= EXCLUDED.asked_at;
 
 -- name: bring_in_force(host_id, sent_at)!

@@ -186,7 +186,7 @@ BEGIN
             (v_hop ->> 'sent_at')::timestamptz, lanes.now(), (v_hop ->> 'status')::smallint, (v_hop ->> 'wire_bytes')::integer,
             (v_hop ->> 'pace')::interval, p_address_pace, (v_hop ->> 'gap')::interval,
             coalesce(v_hop ->> 'outcome', CASE WHEN i < v_last THEN 'redirected' ELSE p_outcome END),
-            CASE WHEN i < v_last THEN NULL WHEN p_held THEN p_detail ELSE concat_ws('; ', p_detail, 'too late') END,
+            CASE WHEN i < v_last THEN v_hop ->> 'detail' WHEN p_held THEN p_detail ELSE concat_ws('; ', p_detail, 'too late') END,
             CASE WHEN i < v_last THEN 0 ELSE p_new_chapters END,
             coalesce((v_hop ->> 'host_wait_until')::timestamptz, CASE WHEN i = v_last THEN p_host_wait_until END),
             CASE WHEN i < v_last THEN NULL ELSE p_series_wait_until END,
