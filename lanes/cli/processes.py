@@ -62,7 +62,7 @@ def migrate(asked: Namespace) -> int:
 def audit(asked: Namespace) -> int:
     """The record's proof; FAILED with the first offence."""
     from lanes.cli.door import open_store  # noqa: PLC0415
-    from lanes.cli.words import counted, print_json  # noqa: PLC0415
+    from lanes.cli.words import clean, counted, local, print_json  # noqa: PLC0415
     from lanes.store.audit import audit as prove  # noqa: PLC0415
 
     with open_store() as store:
@@ -73,10 +73,10 @@ def audit(asked: Namespace) -> int:
         return DONE if report.clean else FAILED
     hosts, addresses = counted(report.hosts, "host"), f"{report.addresses:,} address{'es' * (report.addresses != 1)}"
     seen = f"{counted(report.requests, 'request')} to {hosts} at {addresses}"
-    if report.clean:
+    if report.first_offence is None:
         print(f"Clean: {seen}, none of them too early.")
         return DONE
-    print(f"First offence: {report.first_offence}")
+    print(f"First offence: {clean(report.first_offence.words(local))}")
     print(", ".join(f"{kind}: {count:,}" for kind, count in report.offences.items() if count) + f"; among {seen}.")
     return FAILED
 

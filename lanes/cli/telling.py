@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from lanes.cli.door import open_store, text
 from lanes.cli.parser import DONE
-from lanes.cli.words import clean, counted, print_json, print_table, relative
+from lanes.cli.words import as_local, clean, counted, print_json, print_table, relative
 from lanes.core.notices import Kind
 from lanes.store.asking import Incident, Told
 
@@ -195,4 +195,4 @@ def _few(value: object) -> str:
         case dict():
             return ", ".join(f"{name} {_few(each)}" for name, each in value.items())
         case _:
-            return str(value)
+            return as_local(str(value))

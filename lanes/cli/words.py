@@ -12,6 +12,7 @@ import shutil
 import sys
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Any
@@ -60,6 +61,14 @@ def relative(instant: datetime | None, now: datetime) -> str:
 def local(instant: datetime) -> str:
     """In the owner's own zone, to the second."""
     return instant.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def as_local(text: str) -> str:
+    """An instant as programs write it, in the owner's own zone; any other text as it is."""
+    with suppress(ValueError):
+        instant = datetime.fromisoformat(text)
+        return text if instant.tzinfo is None else local(instant)
+    return text
 
 
 def until(instant: datetime | None, now: datetime) -> str:

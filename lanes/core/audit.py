@@ -122,10 +122,14 @@ class Offence:
     machine: str
 
     def __str__(self) -> str:
+        return self.words(datetime.isoformat)
+
+    def words(self, instant: Callable[[datetime], str]) -> str:
+        """All of it on one line; `instant` says how the two are written."""
         needed = "none was allowed" if self.needed is None else f"{_seconds(self.needed)} were needed"
         return (
-            f"{self.kind}: {self.place}: {_WHAT[self.kind]}: {_seconds(self.found)} from {self.earlier_at.isoformat()} "
-            f"to {self.later_at.isoformat()}, and {needed} (Series {self.series_id}, machine {self.machine})"
+            f"{self.kind}: {self.place}: {_WHAT[self.kind]}: {_seconds(self.found)} from {instant(self.earlier_at)} "
+            f"to {instant(self.later_at)}, and {needed} (Series {self.series_id}, machine {self.machine})"
         )
 
 

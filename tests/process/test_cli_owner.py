@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import psycopg
@@ -11,6 +12,7 @@ import pytest
 
 from lanes.sites import FEEDS
 from tests.fix_lane import Owner
+from tests.poll_record import PollRecord
 
 Lanes = Callable[..., tuple[int, str, str]]
 
@@ -151,6 +153,34 @@ def test_troubles_are_told_by_status_and_incidents(lanes: Lanes, database_url: s
     assert lines[3] == "2 incidents, 2 open"
     found = json.loads(lanes("status", "--json")[1])
     assert (found["lines_down"][0]["machine"], len(found["incidents"])) == ("attic", 2)
+
+
+@pytest.fixture
+def five_hours_east(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The owner's zone."""
+    with monkeypatch.context() as zone:
+        zone.setenv("TZ", "UTC-5")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("five_hours_east")
+def test_instants_that_were_kept_as_text_or_by_the_record_are_shown_as_all_others(lanes: Lanes, owner: Owner) -> None:
+    evidence = {"since": ["2026-03-01T12:00:00.123456+00:00"], "attempts": [{"at": "2026-03-01T12:00:01.5Z"}]}
+    owner.tell(
+        "INSERT INTO lanes.incidents (whose, machine, started_at, spared, evidence) VALUES ('us', 'attic', lanes.now(), 1, %s)",
+        json.dumps(evidence),
+    )
+    record = PollRecord(owner.database)
+    record.write(0)
+    record.write(0.9)
+    code, out, _ = lanes("audit", "--since", "9999d")
+    owner.tell("DELETE FROM lanes.polls")  # which are no record of this test
+    assert code == 1
+    assert "0.900 s from 2026-03-01 17:00:00 to 2026-03-01 17:00:00, and 1.000 s were needed" in out
+    assert "since 2026-03-01 17:00:00; attempts at 2026-03-01 17:00:01\n" in lanes("incidents")[1]
+    assert json.loads(lanes("incidents", "--json")[1])[0]["evidence"] == evidence
 
 
 def test_a_browser_site_without_a_browser_is_told_by_status_and_why(lanes: Lanes, database_url: str) -> None:

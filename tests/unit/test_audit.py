@@ -29,6 +29,7 @@ def test_two_starts_closer_than_the_host_interval_are_named_with_both_instants()
         "host: one.example: two starts at one host, closer than its interval: 0.900 s from 2026-03-01T12:00:00+00:00 "
         "to 2026-03-01T12:00:00.900000+00:00, and 1.000 s were needed (Series 8, machine cellar)"
     )
+    assert "0.900 s from 12:00:00 to 12:00:00, and" in offence.words(lambda instant: f"{instant:%H:%M:%S}")
 
 
 def test_the_interval_in_force_for_the_later_one_decides() -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from lanes.cli.words import clean, counted, duration, masked, print_json, print_table, relative, size
+from lanes.cli.words import as_local, clean, counted, duration, local, masked, print_json, print_table, relative, size
 from lanes.store.following import Was
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -34,6 +34,18 @@ def test_instants_are_told_from_now() -> None:
     assert relative(NOW - timedelta(hours=3), NOW) == "3 h ago"
     assert relative(NOW, NOW) == "now"
     assert relative(None, NOW) == "-"
+
+
+def test_an_instant_is_shown_in_the_owners_zone_to_the_second_however_it_is_kept() -> None:
+    assert as_local("2026-01-31T12:00:00.123456+00:00") == local(NOW)
+    assert as_local("2026-01-31T12:00:00Z") == local(NOW)
+    assert [as_local(text) for text in ("404", "2026", "2026-01-31", "2026-01-31T12:00:00", "")] == [
+        "404",
+        "2026",
+        "2026-01-31",
+        "2026-01-31T12:00:00",
+        "",
+    ]
 
 
 def test_counts_and_sizes_read_well() -> None:
