@@ -40,7 +40,8 @@ class Errand:
     ) -> None:
         self._browser, self._store, self._ending = browser, store, ending
         self.asked, self.taken = asked, taken
-        self._is_sent = False
+        self.is_granted = False
+        """Whether its request might be written; whether it was, nobody knows where what follows ended badly."""
 
     def run(self) -> Visit:
         """What the page came to.  Raises: NotStarted (nothing was sent), DatabaseAway."""
@@ -50,7 +51,7 @@ class Errand:
             raise
         except Exception as error:
             log.exception("a bug ended a page site=%s", self.asked.site)
-            if not self._is_sent:
+            if not self.is_granted:
                 raise NotStarted(_fault(error), AGAIN) from error
             return Visit(NotShown(Trouble.FRAMING, _fault(error)))
 
@@ -69,7 +70,7 @@ class Errand:
 
     def _sending(self, by: float) -> timedelta | None:
         wait = self._insist(partial(self._store.sending, self.asked.token), by)
-        self._is_sent = wait is not None
+        self.is_granted = wait is not None
         return wait
 
     def _insist(self, write: Callable[[], T], until: float) -> T:

@@ -43,6 +43,7 @@ AWAY_FIRST, AWAY_LONGEST = 0.5, 10.0  # seconds between tries while Postgres is 
 ENDS: Final = 3.0
 """s for a tab to end its page once Chrome is gone."""
 NEVER: Final = float("inf")
+NO_TIME_LEFT: Final = "when its request might be written, too little of its page's time was left"
 
 _ABOUT: Final = """\
 Owns Chrome, and opens in it the pages that the Lanes of some Sites ask for. It runs beside the Lanes, under supervisord;
@@ -306,7 +307,7 @@ class Sidecar:
         self._worn = self._worn or self._served >= self._rhythm.pages
         match visit.came:
             case None:
-                self._left[asked.token] = "Chrome was ready for its page too late"
+                self._left[asked.token] = NO_TIME_LEFT if errand.is_granted else "Chrome was ready for its page too late"
             case Lost(why=why):
                 if not self.stopping:
                     log.warning(

@@ -111,6 +111,7 @@ class Browser:
 
     def _awaited(self, url: str, host: str, hand: InHand) -> Answer:
         sent: tuple[Sent, ...] = ()
+        left: str | None = None
         taken_at: float | None = None
         renew_at = RENEW
         while (page := self._insisted(lambda: self._store.look(hand.token), hand)) is not None:
@@ -120,6 +121,7 @@ class Browser:
             if page.opened is not None:
                 return _answer(page.opened, sent, hand.now())
             if page.sent_at is not None and not page.taken:
+                left = page.left
                 break
             if (given_up := self._given_up(page, sent, taken_at)) is not None:
                 return given_up
@@ -132,7 +134,7 @@ class Browser:
             self._bell.wait(LOOK)
         # What was in a tab then may have ended it.
         wait = timedelta(0) if taken_at is None else OTHERS_FIRST
-        return Postponed("the browser's sidecar ended with it", wait, sent)
+        return Postponed(left or "the browser's sidecar ended with it", wait, sent)
 
     def _given_up(self, page: Page, sent: tuple[Sent, ...], taken_at: float | None) -> Postponed | None:
         """Why the page is not waited for any longer, if it is not.  What has its time is our own to measure: a clock may leap."""

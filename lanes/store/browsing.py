@@ -36,8 +36,8 @@ class Standing:
 @dataclass(frozen=True, slots=True)
 class Page:
     """A page that was asked for, as it stands, `waited` after that.  `taken`: a tab has it.  `sent_at`: when its request was written;
-    None: not yet.  Sent, and no tab has it: the sidecar that sent it has ended.  `stopped`: why it may not be sent, and how long that
-    lasts."""
+    None: not yet.  Sent, and no tab has it: its tab gave it up, which `left` says why, or the sidecar that sent it has ended.  `stopped`:
+    why it may not be sent, and how long that lasts."""
 
     waited: timedelta
     taken: bool
@@ -45,6 +45,7 @@ class Page:
     stopped: Standing | None
     opened: Opened | None
     browser: Standing
+    left: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,8 @@ class AskingStore:
             )
         stopped = None if row.stop_reason is None else Standing(row.stop_reason, row.stop_wait, row.at)
         browser = Standing(row.trouble_now, row.wait, row.at, row.lost)
-        return Page(row.waited, row.taken_at is not None, row.sent_at, stopped, opened, browser)
+        left = row.detail if opened is None else None
+        return Page(row.waited, row.taken_at is not None, row.sent_at, stopped, opened, browser, left)
 
     def renew(self, host_id: int, series_id: int | None, token: UUID, lease: timedelta) -> bool:
         """A Poll whose page still queues holds its host and its Series on; False: its lease is over."""
@@ -169,8 +171,7 @@ class ServingStore:
             return wait
 
     def leave(self, token: UUID, why: str) -> None:
-        """A tab gives this page up without an answer: whoever asked puts its Poll back, and is told why it was not sent, or that it
-        was."""
+        """A tab gives this page up without an answer: whoever asked puts its Poll back, and is told why, and whether it was sent."""
         with self._database.connection() as connection:
             _SQL.leave_page(connection, token=token, why=why)
 

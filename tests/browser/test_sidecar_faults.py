@@ -107,6 +107,9 @@ def test_one_that_was_granted_too_late_counts_as_sent_and_is_put_back(rows: Rows
         token = rows.asked("http://site.test/")
         page = rows.until(token, lambda page: page is not None and page.sent_at is not None and not page.taken)
         assert page is not None
-        assert page.opened is None
+        assert (page.opened, page.left) == (
+            None,
+            "when its request might be written, too little of its page's time was left",
+        )
         assert at_work.count("browser_pages_total", outcome="unwanted") == 1
         assert rows.lost_until is None

@@ -68,6 +68,21 @@ def test_a_page_that_was_lost_with_postgres_was_sent_if_its_host_says_so(
     assert lane.host("panels.test").sent_at == (record.sent_at or record.claimed_at)
 
 
+def test_of_a_page_that_its_tab_gave_up_after_it_might_be_sent_the_tabs_own_reason_is_told(
+    sidecar: Sidecar, make_page_lane: MakePageLane
+) -> None:
+    """It counts as sent: its pace is spent."""
+    lane, (key,) = make_page_lane("panels", 1)
+    with passing(lane):
+        asked = taken(lane, sidecar)
+        assert sidecar.send(asked)
+        sidecar.store.leave(asked.token, "too little of its time was left")
+    (record,) = lane.polls(key)
+    assert (record.outcome, record.detail) == ("put back", "too little of its time was left")
+    assert record.sent_at is not None
+    assert lane.series(key).retry_reason == record.detail
+
+
 def test_a_page_outlives_the_connections_of_its_lane(
     sidecar: Sidecar, make_page_lane: MakePageLane, database_url: str
 ) -> None:

@@ -39,12 +39,12 @@ WITH held AS MATERIALIZED (
 UPDATE lanes.browser_pages p SET taken_at = NULL, deadline_at = NULL FROM held WHERE p.token = held.token AND p.sent_at IS NOT NULL;
 
 -- name: leave_page(token, why)!
--- No tab has it any more, and it has no answer: whoever asked is told why it was not sent, or learns that it was.
+-- No tab has it any more, and it has no answer: whoever asked is told why, and learns whether it was sent.
 WITH unsent AS (
     UPDATE lanes.browser_pages SET stop_reason = :why, stop_until = lanes.now()
     WHERE token = :token AND sent_at IS NULL AND stop_reason IS NULL AND answered_at IS NULL RETURNING site
 ), sent AS (
-    UPDATE lanes.browser_pages SET taken_at = NULL, deadline_at = NULL
+    UPDATE lanes.browser_pages SET taken_at = NULL, deadline_at = NULL, detail = :why
     WHERE token = :token AND sent_at IS NOT NULL AND answered_at IS NULL RETURNING site
 )
 SELECT pg_notify('lanes_page_' || site, '') FROM (TABLE unsent UNION ALL TABLE sent) one;
