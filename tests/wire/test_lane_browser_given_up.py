@@ -8,10 +8,10 @@ import pytest
 
 from lanes.core.pages import LATE, LEASE, PATIENCE, PageAsked
 from lanes.store.browsing import AskingStore
-from lanes.store.polls import Claimed, PollStore
+from lanes.store.polls import PollStore
 from tests.fix_browser import MakePageLane, Sidecar, shown
 from tests.fix_lane import LaneAtWork, Owner
-from tests.rows import open_rows
+from tests.rows import open_rows, take
 from tests.wire.days import told
 from tests.wire.tabs import asked_for, looked_at, passing, seen_in_tab
 
@@ -173,10 +173,10 @@ def test_a_lane_that_was_killed_leaves_a_page_that_keeps_nobody(sidecar: Sidecar
     """CASES H1: its lease runs out, the Series is due then, and the page that nobody came back for is in nobody's way."""
     lane, (key,) = make_page_lane("panels", 1)
     dead = PollStore(lane.database, "panels", "machine-2", many_hosts=False, browser=True)
-    turn = dead.claim(LEASE, lane.site.rest, None)
-    assert isinstance(turn, Claimed)
-    asked = PageAsked(turn.claim.token, "panels", turn.claim.url, lane.site.hosts, "main")
-    AskingStore(lane.database, "panels").ask(asked, turn.claim.host_id)
+    claim = take(dead, lane.site.rest)
+    assert claim is not None
+    asked = PageAsked(claim.token, "panels", claim.url, lane.site.hosts, "main")
+    AskingStore(lane.database, "panels").ask(asked, claim.host_id)
     with sidecar.serving():
         assert lane.run_once() == 0
         lane.wait_for("SELECT FROM lanes.browser_pages WHERE answered_at IS NOT NULL")
