@@ -307,7 +307,9 @@ class Sidecar:
         self._worn = self._worn or self._served >= self._rhythm.pages
         match visit.came:
             case None:
-                self._left[asked.token] = NO_TIME_LEFT if errand.is_granted else "Chrome was ready for its page too late"
+                self._left[asked.token] = (
+                    NO_TIME_LEFT if errand.is_granted else "Chrome was ready for its page too late"
+                )
             case Lost(why=why):
                 if not self.stopping:
                     log.warning(

@@ -242,6 +242,7 @@ def test_killed_in_mid_fetch_it_leaves_nothing_closed_longer_than_its_lease(
             running.wait()
     row = owner.host(host.address)
     assert row.busy_until > owner.now()
+    owner.tell("UPDATE lanes.clock SET test_offset = '5 seconds'")  # its interval is over
     code, out, _ = the_lanes(own, "try", "feeds", host.url("/feed"), "--wait", "0")
     assert code == 4
     assert out.startswith("Not asked: its host is being fetched")
