@@ -12,7 +12,7 @@ export PIP_ROOT_USER_ACTION := ignore
 help:
 	@echo "make run    start Lanes here, in the foreground, with the embedded Postgres"
 	@echo "make demo   the same against a small internet on loopback: watch Chapters arrive"
-	@echo "make test   run the tests          (ARGS='-k name' passes arguments on to pytest)"
+	@echo "make test   run the tests, a process a core  (ARGS='-k name' passes arguments on to pytest, -n0 runs one process)"
 	@echo "make check  format, lint, strict types, import contracts"
 	@echo "make format rewrite the code the way check wants it"
 	@echo "make bench  measure; see bench/README.md"
@@ -52,7 +52,7 @@ demo: .venv/.test
 	@exec $(BIN)/lanes demo
 
 test: .venv/.test
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --numprocesses=logical --dist=worksteal $(ARGS)
 
 check: .venv/.check
 	$(BIN)/ruff format --check .
