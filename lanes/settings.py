@@ -158,7 +158,8 @@ TABLE: Final = (
         "",
         "The DevTools address of a Chrome that runs elsewhere, e.g. ws://chrome.example.org:9222. Absent: the browser sidecar starts "
         "its own. Such a Chrome reaches the network by its own ways: only literal addresses, and those that it reports, are "
-        "checked; nothing holds the WebSockets and shared workers of pages there.",
+        "checked; nothing keeps WebSockets, shared workers, WebRTC and what it fetches ahead from private addresses there, as "
+        "`lanes status` says.",
         secret=True,
     ),
     Setting(

@@ -134,12 +134,18 @@ def test_an_origin_is_scheme_host_and_port_and_has_no_secrets(url: str, origin: 
         (an_answer(503), Silent(503, "status 503")),
         (an_answer(500, retry_after="600"), Silent(500, "status 500")),
         (an_answer(304), Silent(304, "status 304")),
-        (NoResponse(Trouble.TIMEOUT, "host.test: silent for 20 s"), Silent(None, "timeout: host.test: silent for 20 s")),
+        (
+            NoResponse(Trouble.TIMEOUT, "host.test: silent for 20 s"),
+            Silent(None, "timeout: host.test: silent for 20 s"),
+        ),
         (NoResponse(Trouble.FRAMING, "cut short"), Silent(None, "framing: cut short")),
         (NoResponse(Trouble.HOPS, ""), Said(None, "")),
         (NoResponse(Trouble.LOOP, ""), Said(None, "")),
         (NoResponse(Trouble.BAD_URL, ""), Said(None, "")),
-        (Forbidden(ORIGIN, "10.0.0.1", (Sent("", "host.test", "10.1.1.1", NOW),)), Silent(None, "not a public address: 10.0.0.1")),
+        (
+            Forbidden(ORIGIN, "10.0.0.1", (Sent("", "host.test", "10.1.1.1", NOW),)),
+            Silent(None, "not a public address: 10.0.0.1"),
+        ),
     ],
 )
 def test_what_an_answer_comes_to(answer: Answer, expected: Heard) -> None:
@@ -192,7 +198,9 @@ def test_after_thirty_days_of_silence_everything_is_allowed(first: Heard) -> Non
 
 
 def test_an_answer_ends_the_silence() -> None:
-    robots = history((timedelta(0), Silent(500, "status 500")), (MINUTE, Said(404, "")), (2 * MINUTE, Silent(500, "status 500")))
+    robots = history(
+        (timedelta(0), Silent(500, "status 500")), (MINUTE, Said(404, "")), (2 * MINUTE, Silent(500, "status 500"))
+    )
     assert (robots.text, robots.unanswered_since) == ("", NOW + 2 * MINUTE)
     assert history((timedelta(0), Silent(500, "status 500")), (MINUTE, Said(404, ""))).silence is None
 
