@@ -2,53 +2,23 @@
 
 from __future__ import annotations
 
-import configparser
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from lanes.sites import SITES
-from lanes.sites.own import number_of
 from tests.fix_lane import Owner
+from tests.fix_own import Own, the_lanes
 from tests.own_sites import install, sound
 from tests.process.conftest import Lanes
 from tests.smallnet import ALLOWED, Smallnet
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "tests" / "samples"
-
-Own = Callable[..., subprocess.CompletedProcess[str]]
-
-
-@pytest.fixture
-def own(database_url: str, tmp_path: Path) -> Own:
-    """Runs a command in a process that finds the distributions laid down in `tmp_path`."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("LANES_")}
-    environment |= {
-        "LANES_DATABASE_URL": database_url,
-        "LANES_CONTACT": "you@example.org",
-        "LANES_ALLOW_NETWORKS": str(ALLOWED),
-        "LANES_MACHINE": "machine-1",
-        "PYTHONPATH": str(tmp_path),
-    }
-
-    def run(*command: str, stdin: str = "", **more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, *command],
-            input=stdin, capture_output=True, text=True, cwd=tmp_path, env=environment | more, check=False, timeout=60,
-        )  # fmt: skip
-
-    return run
-
-
-def the_lanes(own: Own, *argv: str, stdin: str = "") -> tuple[int, str, str]:
-    done = own("-m", "lanes", *argv, stdin=stdin)
-    return done.returncode, done.stdout, done.stderr
 
 
 def test_the_table_has_every_site_with_how_sure_it_is_and_what_is_followed(lanes: Lanes) -> None:
@@ -116,25 +86,6 @@ def test_where_another_site_has_series_already_nothing_is_followed_that_would_ne
     assert why in the_lanes(own, "import", "list.opml")[1]
     assert the_lanes(own, "remove", "--purge", "--yes", "inn-test")[0] == 0
     assert "(inn): http://inn.test/12" in the_lanes(own, "add", "http://inn.test/12")[1]
-
-
-def test_the_printed_section_of_an_own_site_is_that_of_a_shipped_one(own: Own, tmp_path: Path) -> None:
-    install(tmp_path, "inn", sound("inn", "inn.test"))
-    install(tmp_path, "royalroad", sound("royalroad", "road.test"))
-    code, out, _ = the_lanes(own, "sites", "--supervisord")
-    assert code == 0
-    assert f'targets: ["127.0.0.1:{9600 + number_of("inn")}"]' in out
-    assert "program: lane-inn" in out
-    printed, shipped = configparser.RawConfigParser(), configparser.RawConfigParser()
-    printed.read_string(out)
-    assert printed.sections() == ["program:lane-inn"]  # the other has the shipped one's
-    shipped.read_string((ROOT / "supervisord.conf").read_text(encoding="utf-8"))
-    theirs = {name: value.replace("royalroad", "inn") for name, value in shipped["program:lane-royalroad"].items()}
-    ours = dict(printed["program:lane-inn"])
-    for section in (ours, theirs):
-        section["command"] = " ".join([Path(section["command"].split()[0]).name, *section["command"].split()[1:]])
-        section["stdout_logfile"] = Path(section["stdout_logfile"]).name
-    assert ours == theirs
 
 
 def test_a_lane_that_starts_says_once_whose_site_it_has_and_what_is_left_out(own: Own, tmp_path: Path) -> None:
