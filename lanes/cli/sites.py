@@ -81,7 +81,9 @@ def _places(site: Site, settings: Settings) -> tuple[str, str]:
     that is.  The logs of a tree are all in one place, wherever its data is."""
     lanes = shlex.quote(str(Path(sys.executable).parent / "lanes")).replace("%", "%%")
     if checkout() is None:
-        return lanes, str(settings.data_dir.absolute() / "log").replace("%", "%%%%")  # supervisord expands that one twice
+        return lanes, str(settings.data_dir.absolute() / "log").replace(
+            "%", "%%%%"
+        )  # supervisord expands that one twice
     if any(each.name == site.name for each in SITES):
         return "%(here)s/.venv/bin/lanes", "%(here)s/var/log"
     return lanes, "%(here)s/../log"

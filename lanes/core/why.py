@@ -56,6 +56,12 @@ def browser_remedy(gate: Stop) -> str | None:
     return _REMEDIES.get(gate.reason, again)
 
 
+def with_remedy(gate: Stop) -> str:
+    """What closed it, and, of a gate of the browser, its way out."""
+    remedy = browser_remedy(gate)
+    return gate.reason if remedy is None else f"{gate.reason}; {remedy}"
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
     """A Series as it stands at `now`: why it is due (None: it is not), from when it will be, and the first gate that speaks.
