@@ -34,6 +34,12 @@ ANSWERS_WITH: Final = 64 * 1024
 TRIES_AGAIN: Final = 60.0
 """s after which one that did not answer is asked again: it was started meanwhile, or its line is back."""
 
+NOT_HELD: Final = (
+    "it runs elsewhere, where nothing keeps WebSockets, shared workers, WebRTC and what it fetches ahead from private "
+    "addresses"
+)
+"""What DevTools has no way to stop in a Chrome elsewhere, for its owner."""
+
 _ENDING: Final = "it is being ended"
 
 
@@ -47,6 +53,10 @@ class Browser(Protocol):
     @property
     def is_awake(self) -> bool:
         """Whether it runs."""
+
+    @property
+    def not_held(self) -> str | None:
+        """What of its pages is not kept from private addresses; None: nothing."""
 
     def lack(self) -> str | None:
         """Why no page can be opened, and what the owner can do; None: one can."""
@@ -102,6 +112,10 @@ class OwnChrome:
     @property
     def is_awake(self) -> bool:
         return self._chrome is not None
+
+    @property
+    def not_held(self) -> str | None:
+        return None
 
     def lack(self) -> str | None:
         if self._binary is None and time.monotonic() >= self._look_at:
@@ -198,6 +212,10 @@ class ChromeElsewhere:
     @property
     def is_awake(self) -> bool:
         return self._cdp is not None
+
+    @property
+    def not_held(self) -> str | None:
+        return NOT_HELD
 
     def lack(self) -> str | None:
         return None

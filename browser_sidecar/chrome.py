@@ -108,6 +108,7 @@ FLAGS: Final = (
 HOW_TO_INSTALL: Final = (
     "Chrome is not installed: `apt install chromium` (or google-chrome), or set LANES_BROWSER_BINARY to where it is"
 )
+_REMEDY: Final = "let LANES_BROWSER_BINARY name a Chrome, and start Lanes again"
 
 
 class NotStarted(Exception):
@@ -139,7 +140,9 @@ def find(named: str | None = None) -> Binary:
     """The Chrome of this machine: the one `named`, else the first on the PATH.  Raises: NotStarted."""
     path = next(filter(None, map(shutil.which, (named,) if named else NAMES)), None)
     if path is None:
-        raise NotStarted(f"LANES_BROWSER_BINARY names {named}, which is no program" if named else HOW_TO_INSTALL)
+        raise NotStarted(
+            f"LANES_BROWSER_BINARY names {named}, which is no program: {_REMEDY}" if named else HOW_TO_INSTALL
+        )
     with (
         tempfile.TemporaryDirectory(prefix="lanes-home-") as home,
         contextlib.suppress(OSError, subprocess.SubprocessError),
@@ -148,9 +151,9 @@ def find(named: str | None = None) -> Binary:
         said = subprocess.run(
             [path, "--version"], capture_output=True, text=True, timeout=ANSWERS_WITHIN, check=False, **_as_whom(home)
         ).stdout
-        if found := re.search(r"\d+(?:\.\d+){1,3}", said):
+        if found := re.search(r"\d+(?:\.\d+){3}", said):  # four numbers, as Chrome alone of common programs has
             return Binary(path, found[0])
-    raise NotStarted(f"{path} does not say which version it is: is it Chrome? LANES_BROWSER_BINARY names another")
+    raise NotStarted(f"{path} does not say which version of Chrome it is: {_REMEDY}")
 
 
 def adopt_orphans() -> None:

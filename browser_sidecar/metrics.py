@@ -16,6 +16,7 @@ from lanes import __version__
 from lanes.core.answer import Trouble
 from lanes.core.pages import NotShown, Shown
 from lanes.metrics import BUILD, GAUGES, Health
+from lanes.store.browsing import Loss
 
 OUTCOMES: Final = ("shown", "held", "forbidden", "lost", "unwanted", *(trouble.value for trouble in Trouble))
 """What a page can come to.  unwanted: its Poll was over before anything was sent; lost: with the browser."""
@@ -29,7 +30,7 @@ COUNTERS: Final = {
     "browser_forbidden_total": "Times that a page asked for an address that may not be dialled.",
 }
 BROWSER_GAUGES: Final = {
-    "browser_up": "1 while pages can be opened by this sidecar, else 0 (it stands by, Chrome is missing, or it does not start).",
+    "browser_up": "1 while pages can be opened by this sidecar, else 0 (it stands by, Chrome is missing or does not start, or it is lost).",
     "browser_awake": "1 while Chrome runs.",
     "browser_tabs": "Pages that are opened at a time, at most.",
     "browser_tabs_in_use": "Pages that have a tab.",
@@ -46,7 +47,7 @@ class SidecarMetrics:
         self.registry = CollectorRegistry(auto_describe=True)
         self._since = datetime.now(UTC)
         self._database: str | None = None
-        self._state = "starting"
+        self._state, self._well = "starting", True
         self._tabs = tabs
         self._last_page: datetime | None = None
         pages = Counter(*PAGES, ("outcome",), registry=self.registry)
@@ -69,17 +70,17 @@ class SidecarMetrics:
         """The browser was lost."""
         self._counters["browser_lost_total"].inc()
 
-    def lost_until(self, instant: datetime | None) -> None:
+    def lost_until(self, loss: Loss | None) -> None:
         """Until when nobody asks anything of the browser, as its row says."""
-        self._gauges["browser_lost_until_timestamp_seconds"].set(0 if instant is None else instant.timestamp())
+        self._gauges["browser_lost_until_timestamp_seconds"].set(0 if loss is None else loss.until.timestamp())
 
     def restarted(self) -> None:
         """Chrome was ended to be started afresh."""
         self._counters["browser_restarts_total"].inc()
 
-    def stands(self, state: str, *, up: bool, awake: bool, in_use: int) -> None:
-        """How it is, in words, and whether pages can be opened."""
-        self._state = state
+    def stands(self, state: str, *, up: bool, awake: bool, in_use: int, well: bool | None = None) -> None:
+        """How it is, in words, and whether pages can be opened.  `well`: whether that is as it should be; None: where they can."""
+        self._state, self._well = state, up if well is None else well
         self._gauges["browser_up"].set(up)
         self._gauges["browser_awake"].set(awake)
         self._gauges["browser_tabs_in_use"].set(in_use)
@@ -97,9 +98,11 @@ class SidecarMetrics:
         self._gauges["lanes_database_up"].set(up)
 
     def health(self) -> Health:
-        """Well while Postgres answers; that Chrome is missing is told, and is nothing that a restart would mend."""
-        ok = self._database == "up"
-        state = self._state if ok else "waiting for Postgres"
+        """Well while whoever asks for a page can have it, or another sidecar serves, or there is no Chrome here and none was asked for by
+        a setting, which is as good as no browser at all (DESIGN 7)."""
+        reached = self._database == "up"
+        state = self._state if reached else "waiting for Postgres"
+        ok = reached and self._well
         return Health(ok, "browser", None, self._since, state, self._database or "not reached yet", self._last_page)
 
 

@@ -21,19 +21,20 @@ from typing import Final
 from uuid import UUID
 
 from browser_sidecar import chrome
-from browser_sidecar.browser import Browser, ChromeElsewhere, OwnChrome
+from browser_sidecar.browser import NOT_HELD, Browser, ChromeElsewhere, OwnChrome
 from browser_sidecar.chrome import NotStarted
 from browser_sidecar.errand import Errand
 from browser_sidecar.metrics import SidecarMetrics
 from browser_sidecar.page import Lost, Visit
 from browser_sidecar.rhythm import RHYTHM, Rhythm
 from lanes.core.urls import shown
+from lanes.core.why import STOPPED
 from lanes.errors import DatabaseAway, SettingsError
 from lanes.fetch.guard import Guard
 from lanes.metrics import Endpoint
 from lanes.settings import Settings
 from lanes.store import schema
-from lanes.store.browsing import ServingStore
+from lanes.store.browsing import Loss, ServingStore
 from lanes.store.pool import Bell, Database
 from lanes.store.turn import Turn
 
@@ -90,6 +91,7 @@ class Sidecar:
         self._in_hand: dict[UUID, float] = {}
         self._left: dict[UUID, str] = {}
         self._loss: str | None = None
+        self._lost: Loss | None = None
         self._broken: str | None = None
         self._broken_until = 0.0
         self._begun = False
@@ -157,7 +159,7 @@ class Sidecar:
             self.sleep(0.1)
         if self._ours:
             with suppress(DatabaseAway):
-                self._store.unable("its sidecar was stopped")
+                self._store.unable(STOPPED)
 
     def _is_our_turn(self) -> bool:
         before, self._ours = self._ours, self._turn.take()
@@ -166,9 +168,8 @@ class Sidecar:
         if self._ours is not before:
             log.info("this sidecar serves" if self._ours else "another sidecar serves, this one stands by")
         if not self._ours:
-            self._metrics.stands(
-                "standing by: another sidecar serves", up=False, awake=self._browser.is_awake, in_use=len(self._in_hand)
-            )
+            state, awake = "standing by: another sidecar serves", self._browser.is_awake
+            self._metrics.stands(state, up=False, awake=awake, in_use=len(self._in_hand), well=True)
             self._metrics.lost_until(None)
             if not self._in_hand:
                 self._rested()
@@ -203,7 +204,8 @@ class Sidecar:
 
     def _say(self, trouble: str) -> None:
         """The browser is down, and it is told why; the heart does not beat."""
-        self._metrics.stands(trouble, up=False, awake=False, in_use=len(self._in_hand))
+        none_asked_for = trouble == chrome.HOW_TO_INSTALL
+        self._metrics.stands(trouble, up=False, awake=False, in_use=len(self._in_hand), well=none_asked_for)
         if trouble != self._told:
             log.error("no page can be opened: %s", trouble)
         if trouble != self._told or time.monotonic() >= self._weigh_at:
@@ -230,17 +232,27 @@ class Sidecar:
         if time.monotonic() >= self._beat_at:
             self._beat_at = time.monotonic() + self._rhythm.beat
             self._browser.keep_house()
-            lost_until = self._store.beat(awake=self._browser.is_awake, version=self._browser.version)
-            self._metrics.lost_until(lost_until)
+            awake, version, not_held = self._browser.is_awake, self._browser.version, self._browser.not_held
+            self._lost = self._store.beat(awake=awake, version=version, not_held=not_held)
+            self._metrics.lost_until(self._lost)
         while self._may_take() and (asked := self._store.take()) is not None:
             errand = Errand(self._browser, self._store, asked, time.monotonic(), self._ending)
             with self._lock:
                 self._in_hand[asked.token] = errand.taken + self._rhythm.patience
             self._threads.submit(self._carry, errand)
+        self._tell()
+
+    def _tell(self) -> None:
+        """How it serves."""
         in_use = len(self._in_hand)
         awake = self._browser.is_awake or in_use > 0
         state = f"{in_use} of {self._tabs} tabs in use" if in_use else "Chrome is awake" if awake else "Chrome sleeps"
-        self._metrics.stands(state, up=True, awake=awake, in_use=in_use)
+        lost = self._lost is not None and not self._lost.over
+        if self._lost is not None and lost:
+            state = f"the browser is lost until {self._lost.until.isoformat(timespec='seconds')}, then it is tried by itself"
+        elif self._browser.not_held is not None:
+            state = f"{state}; {self._browser.not_held}"
+        self._metrics.stands(state, up=not lost, awake=awake, in_use=in_use)
 
     def _may_take(self) -> bool:
         return (
@@ -349,8 +361,8 @@ def browser_of(settings: Settings, agent: str) -> Browser:
     guard = Guard(settings.allow_networks)
     if settings.browser_ws_url is not None:
         log.warning(
-            "Chrome runs elsewhere and has its own way to the network: only literal addresses, and those that it reports, are checked; "
-            "nothing holds its WebSockets, its shared workers, and what it fetches ahead"
+            "Chrome has its own way to the network: only literal addresses, and those that it reports, are checked; %s",
+            NOT_HELD,
         )
         return ChromeElsewhere(settings.browser_ws_url, guard, agent)
     chrome.adopt_orphans()

@@ -158,7 +158,8 @@ TABLE: Final = (
         "",
         "The DevTools address of a Chrome that runs elsewhere, e.g. ws://chrome.example.org:9222. Absent: the browser sidecar starts "
         "its own. Such a Chrome reaches the network by its own ways: only literal addresses, and those that it reports, are "
-        "checked; nothing holds the WebSockets and shared workers of pages there.",
+        "checked; nothing keeps WebSockets, shared workers, WebRTC and what it fetches ahead from private addresses there, as "
+        "`lanes status` says.",
         secret=True,
     ),
     Setting(
@@ -311,11 +312,16 @@ def without_password(url: str) -> str:
     return re.sub(r"(password=)[^&#]*", r"\1***", re.sub(r"(://[^:/@]*):[^/]*@", r"\1:***@", url), flags=re.IGNORECASE)
 
 
+def checkout() -> Path | None:
+    """The tree that this code runs from, which has a supervisord.conf; None: it was installed without."""
+    tree = Path(__file__).resolve().parent.parent
+    return tree if (tree / "supervisord.conf").is_file() else None
+
+
 def default_data_dir() -> Path:
     """var/ of the checkout that this code runs from, whatever the working directory; else the user's own data directory."""
-    checkout = Path(__file__).resolve().parent.parent
-    if (checkout / "supervisord.conf").is_file():
-        return checkout / "var"
+    if (tree := checkout()) is not None:
+        return tree / "var"
     return Path.home() / ".local" / "share" / "lanes"
 
 

@@ -9,6 +9,7 @@ pytest_plugins = (
     "tests.fix_lane",
     "tests.fix_browser",
     "tests.fix_chromium",
+    "tests.fix_own",
 )
 
 settings.register_profile("untimed", deadline=None)

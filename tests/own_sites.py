@@ -34,6 +34,39 @@ def sound(name: str, host: str, more: str = "") -> str:
     return SOUND.format(name=name, host=host, more=more)
 
 
+BY_BROWSER = """
+    import re
+    from datetime import timedelta
+
+    from lanes.core.chapters import Document, Item, NotRecognised
+    from lanes.sites.site import Rendering, Site
+
+
+    def read(body, content_type, url, at):
+        found = re.findall(r'<p class="chapter">(.*?)</p>', body.decode())
+        items = tuple(Item(title, title, url) for title in found)
+        return Document(items, "The Ferry") if items else NotRecognised("no Chapter in it")
+
+
+    SITE = Site(
+        name={name!r},
+        recognise=lambda url: url if url.startswith("http://{host}") else None,
+        read=read,
+        accept="text/html",
+        hosts=({host!r},),
+        gap=timedelta(seconds=1),
+        rendering=Rendering(landmark=".chapter"),
+        example="http://{host}{rest}",
+    )
+"""
+"""One whose pages are read through the browser: their Chapters are what scripts wrote into them."""
+
+
+def by_browser(name: str, host: str, rest: str = "/title") -> str:
+    """That, with its name and its host; `rest` of its example's URL."""
+    return BY_BROWSER.format(name=name, host=host, rest=rest)
+
+
 def install(place: Path, name: str, source: str, *, distribution: str = "my-sites", value: str = "SITE") -> None:
     """Lays down a distribution of one module whose entry point is called `name`."""
     module = f"own_{name.replace('-', '_')}_{next(_COUNT)}"

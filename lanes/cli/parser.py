@@ -28,7 +28,7 @@ exit codes:
   {FAILED}    it failed, or `audit` found an offence, `check` asked for what is not polled, `sites verify` missed a landmark
   {USAGE}    wrong arguments, settings or installation, or a URL that cannot be followed: trying again as it is will not help
   {UNKNOWN}    what was named does not exist
-  {AWAY}    the database is away or not ready yet, or a gate is closed to `try`: try again later
+  {AWAY}    the database is away or not ready yet, or a gate is closed to `try`, or no Lane runs for `sites verify`: try again later
   {STOPPED}  stopped by Ctrl-C
 
 KEY is the key of a Series, as `lanes list` shows it, or its URL.  Times are shown in your own zone; --json gives UTC, and durations

@@ -6,6 +6,7 @@ Owns how Sites are told.  Refuses to own: what they are (`lanes.sites`), and ask
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from argparse import Namespace
 from pathlib import Path
@@ -15,13 +16,13 @@ from lanes.cli.door import open_store
 from lanes.cli.parser import DONE, FAILED
 from lanes.cli.words import clean, duration, print_json, print_table
 from lanes.errors import DatabaseAway
-from lanes.settings import Settings
-from lanes.sites import Site, by_name, own_sites, sites
+from lanes.settings import Settings, checkout
+from lanes.sites import SITES, Site, by_name, own_sites, sites
 from lanes.store.asking import FollowedThere
 
 SECTION: Final = """\
-; The Lane of the Site {name}.  Keep this file as var/sites/{name}.conf (any name there that ends in .conf), then tell supervisord:
-; .venv/bin/supervisorctl update.  Prometheus scrapes it at, in deploy/prometheus.yml:
+; The Lane of the Site {name}.  {keep}, then tell supervisord: .venv/bin/supervisorctl update.
+; Prometheus scrapes it at, in deploy/prometheus.yml:
 ;       - targets: ["{bind}:{port}"]
 ;         labels:
 ;           program: lane-{name}
@@ -30,11 +31,11 @@ command = {lanes} lane {name}
 priority = 30
 startsecs = 5
 startretries = 20
-autorestart = true
+{autostart}autorestart = true
 stopsignal = TERM
 stopwaitsecs = 75
 redirect_stderr = true
-stdout_logfile = {log}/lane-{name}.log
+stdout_logfile = {logs}/lane-{name}.log
 stdout_logfile_maxbytes = 10MB
 stdout_logfile_backups = 3
 """
@@ -62,17 +63,30 @@ def _print_sections(name: str) -> None:
 
 def section(site: Site, settings: Settings) -> str:
     """The section that runs the Lane of a Site, and the scrape target as a comment."""
+    lanes, logs = _places(site, settings)
+    shipped = any(each.name == site.name for each in SITES)
     return SECTION.format(
         name=site.name,
+        keep="It belongs into supervisord.conf" if shipped else f"Keep this file as var/sites/{site.name}.conf",
         bind=settings.metrics_bind,
         port=settings.metrics_port_of(f"lane-{site.name}", site.number),
-        lanes=_escaped(Path(sys.executable).parent / "lanes"),
-        log=_escaped(settings.data_dir / "log"),
+        lanes=lanes,
+        autostart="" if site.starts else "autostart = false\n",
+        logs=logs,
     )
 
 
-def _escaped(path: Path) -> str:
-    return str(path).replace("%", "%%")
+def _places(site: Site, settings: Settings) -> tuple[str, str]:
+    """The program and the directory of its log, as supervisord reads them in the file for which the section is meant: `here` is where
+    that is.  The logs of a tree are all in one place, wherever its data is."""
+    lanes = shlex.quote(str(Path(sys.executable).parent / "lanes")).replace("%", "%%")
+    if checkout() is None:
+        return lanes, str(settings.data_dir.absolute() / "log").replace(
+            "%", "%%%%"
+        )  # supervisord expands that one twice
+    if any(each.name == site.name for each in SITES):
+        return "%(here)s/.venv/bin/lanes", "%(here)s/var/log"
+    return lanes, "%(here)s/../log"
 
 
 def _print(asked: Namespace) -> None:

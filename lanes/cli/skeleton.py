@@ -17,7 +17,7 @@ from string import Template
 from lanes.cli.parser import DONE, NotMeant
 from lanes.core.urls import Parts, split
 from lanes.errors import BadUrl
-from lanes.sites import FEEDS, SITES, site_of
+from lanes.sites import FEEDS, SITES, Site, site_of
 from lanes.sites.urls import canonical
 
 
@@ -31,9 +31,10 @@ def new(asked: Namespace) -> int:
     place = Path(asked.into or f"lanes-site-{asked.name}")
     if place.exists() and (not place.is_dir() or any(place.iterdir())):
         raise NotMeant(f"{place} exists already, and nothing is written over: name another place with --into.")
-    words = _words(asked.name, asked.kind, url, parts)
+    replaced = _shipped(asked.name)
+    words = _words(asked.name, asked.kind, url, parts, () if replaced is None else replaced.hosts)
     place.mkdir(parents=True, exist_ok=True)
-    for name, template in _files(asked.kind, words).items():
+    for name, template in _files(asked.kind, words, replaces=replaced is not None).items():
         (place / name).write_text(_filled(template, words), encoding="utf-8")
         print(f"wrote {place / name}")
     bin_ = words["bin"]
@@ -49,11 +50,17 @@ def _check(name: str, parts: Parts) -> None:
     theirs = site_of(parts.host)
     if theirs.name not in (FEEDS.name, name):
         raise NotMeant(f"{parts.host} belongs to the Site {theirs.name}: to replace that one, take its name.")
-    if any(site.name == name for site in SITES):
-        sys.stderr.write(f"lanes site: once installed it stands for the shipped Site {name}.\n")
+    if _shipped(name) is not None:
+        sys.stderr.write(f"lanes site: once installed it replaces the shipped Site {name}, and has its Series.\n")
 
 
-def _words(name: str, kind: str, url: str, parts: Parts) -> dict[str, str]:
+def _shipped(name: str) -> Site | None:
+    """The shipped Site that one of this name replaces."""
+    return next((site for site in SITES if site.name == name), None)
+
+
+def _words(name: str, kind: str, url: str, parts: Parts, before: tuple[str, ...]) -> dict[str, str]:
+    """What is filled in; `before` are the hosts of the Site that it replaces, where Series of it are."""
     suffix = "xml" if kind == "feed" else "html"
     browser = kind == "browser"
     return {
@@ -62,7 +69,7 @@ def _words(name: str, kind: str, url: str, parts: Parts) -> dict[str, str]:
         "url": repr(url),
         "quoted": shlex.quote(url),
         "origin": repr(parts.origin),
-        "hosts": repr(_hosts(parts.host)),
+        "hosts": repr(tuple(dict.fromkeys((*before, *_hosts(parts.host))))),
         "imports": "Rendering, Site" if browser else "Site",
         "rendering": '\n    rendering=Rendering(landmark="ol.chapters"),  # TO FILL IN: what the tab waits for'
         if browser
@@ -80,12 +87,12 @@ def _hosts(host: str) -> tuple[str, ...]:
     return (host, host.removeprefix("www.") if host.startswith("www.") else f"www.{host}")
 
 
-def _files(kind: str, words: Mapping[str, str]) -> dict[str, str]:
+def _files(kind: str, words: Mapping[str, str], *, replaces: bool) -> dict[str, str]:
     """Each file, and the template that it is made of."""
     module = words["module"]
     return {
         "pyproject.toml": "pyproject.toml",
-        "README.md": "README.md",
+        "README.md": "README_replacing.md" if replaces else "README.md",
         f"{module}.py": "feed.py" if kind == "feed" else "page.py",
         f"test_{module}.py": "test.py",
         words["sample"]: words["sample"],

@@ -10,7 +10,7 @@ from lanes.cli.door import open_store
 from lanes.cli.parser import DONE
 from lanes.cli.telling import incident_row, place_of
 from lanes.cli.words import clean, counted, duration, exactly, print_json, print_table, relative, size, until
-from lanes.core.why import NO_SIDECAR
+from lanes.core.why import NO_SIDECAR, Stop, browser_remedy
 from lanes.sites import SITES, by_name, sites
 from lanes.store import browsing
 from lanes.store.asking import Incident, LaneState, LineDown, Totals
@@ -80,19 +80,21 @@ def browser_told(browser: BrowserState, eligible: int, now: datetime) -> Iterato
     if not eligible and browser.heartbeat_at is None and browser.trouble == NO_SIDECAR:
         return
     if browser.trouble is not None:
-        remedy = ": `make run` starts it" if browser.trouble == NO_SIDECAR else ""
+        remedy = browser_remedy(Stop(browser.trouble, browser.until))
         held = (
             f" {counted(eligible, 'Series')} of browser Sites {'waits' if eligible == 1 else 'wait'} for it."
             if eligible
             else ""
         )
-        yield f"{capital(clean(browser.trouble))}{remedy}{until(browser.until, now)}.{held}"
+        yield f"{capital(clean(browser.trouble))}{until(browser.until, now)}; {remedy}.{held}"
         return
     version = f" (Chrome {clean(browser.version)})" if browser.version else ""
     if browser.awake:
         yield f"The browser is awake{version}: {counted(browser.pages, 'page')} asked for or in a tab."
     else:
         yield f"The browser sleeps{version}: the first page wakes it."
+    if browser.not_held is not None:
+        yield f"{capital(clean(browser.not_held))}."
 
 
 def capital(text: str) -> str:

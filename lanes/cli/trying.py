@@ -35,6 +35,7 @@ from lanes.core.outcome import (
     judge,
 )
 from lanes.core.pace import HOST_DEFAULT, HostPace, Signal
+from lanes.core.why import Stop, with_remedy
 from lanes.errors import BadUrl
 from lanes.fetch.guard import Guard
 from lanes.fetch.http import Http
@@ -149,7 +150,7 @@ def code_of(tried: Tried | Shut) -> int:
 def verdict(tried: Tried | Shut) -> tuple[str, str]:
     """What came of it: in one or two words of a closed set, and in words."""
     if isinstance(tried, Shut):
-        return "not asked", tried.reason
+        return "not asked", with_remedy(Stop(tried.reason, tried.until))
     match tried.judged.meaning:
         case Read(document=document):
             return _read(document)

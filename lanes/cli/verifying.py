@@ -15,16 +15,18 @@ from enum import StrEnum
 from typing import Final
 
 from lanes.cli.door import Store, open_store
-from lanes.cli.parser import DONE, FAILED
+from lanes.cli.parser import AWAY, DONE, FAILED
 from lanes.cli.status import how_to_start, lane_is_silent
 from lanes.cli.trying import attempt, code_of, url_of
 from lanes.cli.trying import verdict as verdict_of_try
 from lanes.cli.words import clean, print_json, print_table, relative
 from lanes.core.settlement import NO_LIST
+from lanes.core.why import Stop, browser_remedy, with_remedy
 from lanes.errors import BadUrl
 from lanes.sites import Site, by_name, sites
 from lanes.store.asking import Outcome
 from lanes.store.following import Named
+from lanes.store.trying import Shut
 
 LOOK_AGAIN: Final = 0.2
 """Seconds between two looks whether a Poll has ended."""
@@ -39,6 +41,7 @@ class Found(StrEnum):
     REFUSED = "refused"
     FAILED = "failed"
     HELD = "held"
+    STOPPED = "not running"
     UNKNOWN = "not known"
     NOTHING = "nothing followed"
 
@@ -55,22 +58,32 @@ class Verdict:
 
 
 def verify(asked: Namespace) -> int:
-    """One Check now for each Site, all at once; FAILED where a landmark is gone."""
+    """One Check now for each Site, all at once; FAILED where a landmark is gone, AWAY where none could be looked for as things are."""
     wanted = sites() if asked.site is None else (by_name(asked.site),)
     deadline = time.monotonic() + asked.wait
     with open_store() as store:
         followed, since = store.asking.followed(), store.asking.now()
         keys = {site.name: followed[site.name].lately_good for site in wanted if site.name in followed}
         waited = {site.name: key for site in wanted if (key := keys.get(site.name)) is not None}
-        for key in waited.values():
+        found = [_not_followed(store, site, asked, deadline) for site in wanted if site.name not in waited]
+        stopped = {site: key for site, key in waited.items() if lane_is_silent(store.asking.lane(site), since)}
+        found += [_stopped(site, key) for site, key in stopped.items()]
+        running = {site: key for site, key in waited.items() if site not in stopped}
+        for key in running.values():
             store.following.check_now(key, anew=True)
-        found = _polled(store, waited, since, deadline, quiet=asked.json)
-        found += [_not_followed(store, site, asked, deadline) for site in wanted if site.name not in waited]
+        found += _polled(store, running, since, deadline, quiet=asked.json)
         now = store.asking.now()
     order = [site.name for site in wanted]
     found.sort(key=lambda each: order.index(each.site))
     _tell(found, now, as_json=asked.json)
-    return FAILED if any(each.found in (Found.GONE, Found.EMPTY) for each in found) else DONE
+    return code_for([each.found for each in found])
+
+
+def code_for(found: Sequence[Found]) -> int:
+    """Exit code of all that was found: a landmark that is gone is worse than one that nobody could look for."""
+    if Found.GONE in found or Found.EMPTY in found:
+        return FAILED
+    return AWAY if Found.STOPPED in found or Found.UNKNOWN in found else DONE
 
 
 def _polled(store: Store, waited: dict[str, str], since: datetime, deadline: float, *, quiet: bool) -> list[Verdict]:
@@ -99,7 +112,13 @@ def _by_now(store: Store, site: str, series: Named, since: datetime, deadline: f
     left = timedelta(seconds=deadline - time.monotonic())
     if not found.why.held or (found.why.until is not None and found.why.until - found.standing.now < left):
         return None
-    return Verdict(site, Found.HELD, found.why.reason, series.key, found.why.until)
+    return held(site, Stop(found.why.reason, found.why.until), series.key)
+
+
+def held(site: str, gate: Stop, key: str | None = None, whose: str = "") -> Verdict:
+    """A gate that outlasts the wait; a browser that is down for nobody knows how long does not run, and what starts it is said."""
+    down = browser_remedy(gate) is not None and gate.until is None
+    return Verdict(site, Found.STOPPED if down else Found.HELD, whose + with_remedy(gate), key, gate.until)
 
 
 def of_poll(site: str, key: str, outcome: Outcome) -> Verdict:
@@ -123,8 +142,12 @@ def of_poll(site: str, key: str, outcome: Outcome) -> Verdict:
 def _late(store: Store, site: str, key: str) -> Verdict:
     series = store.asking.one(key)
     if lane_is_silent(store.asking.lane(site), series.standing.now):
-        return Verdict(site, Found.UNKNOWN, f"no Lane of {site} runs: {how_to_start(site)}", key)
+        return _stopped(site, key)
     return Verdict(site, Found.UNKNOWN, f"not polled in time: {series.why.reason}", key, series.why.until)
+
+
+def _stopped(site: str, key: str) -> Verdict:
+    return Verdict(site, Found.STOPPED, f"no Lane of {site} runs: {how_to_start(site)}", key)
 
 
 def _not_followed(store: Store, site: Site, asked: Namespace, deadline: float) -> Verdict:
@@ -135,7 +158,9 @@ def _not_followed(store: Store, site: Site, asked: Namespace, deadline: float) -
     try:
         tried = attempt(store, site, url_of(site, site.example), patience, quiet=asked.json)
     except BadUrl as error:
-        return Verdict(site.name, Found.UNKNOWN, str(error))
+        return Verdict(site.name, Found.FAILED, str(error))
+    if isinstance(tried, Shut):
+        return held(site.name, Stop(tried.reason, tried.until), whose="its example: ")
     short, words = verdict_of_try(tried)
     found = {
         "recognised": Found.THERE,

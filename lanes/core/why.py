@@ -18,13 +18,17 @@ _BY_HAND: Final = frozenset({"polling is switched off", "the Lane is paused"})
 """Gates of a whole Lane that somebody's hand closed, in the words of lanes.gate."""
 _GAP, _INTERVAL = "the Gap of its Site", "the interval of its host"
 _ASLEEP: Final = "Chrome sleeps: fewer than 5 are due, none for 15 minutes"
-NO_SIDECAR: Final = "the browser is down: its sidecar does not run"
-BESIDE: Final = {
-    "the browser is lost": "its pages are read through the browser: no loss of that is charged to it, and the first page then is the probe",
-    NO_SIDECAR: "its pages are read through the browser: `make run` starts the sidecar",
-    _ASLEEP: "its pages are read through the browser: a Check now wakes Chrome",
+_DOWN: Final = "the browser is down: "
+NO_SIDECAR: Final = _DOWN + "its sidecar does not run"
+STOPPED: Final = "its sidecar was stopped"
+"""What a sidecar that ends leaves as its trouble."""
+_REMEDIES: Final = {
+    "the browser is lost": "nothing is charged for that, and it is tried again by itself",
+    NO_SIDECAR: "`make run` starts it",
+    _DOWN + STOPPED: "`supervisorctl start browser` starts it",
+    _ASLEEP: "a Check now wakes Chrome",
 }
-"""What is true beside a gate of the browser, in the words of lanes.browser_trouble and lanes.browser_asleep."""
+"""The way out of a gate of the browser, in the words of lanes.browser_trouble and lanes.browser_asleep."""
 IN_HAND: Final = "its host is being fetched"
 TURNS: Final = frozenset({_GAP, _INTERVAL, "the interval of its address", IN_HAND, _ASLEEP})
 """Gates of mere pace, in the words of lanes.gate and lanes.browser_asleep: whoever waits there is in turn, not held (DESIGN 2)."""
@@ -40,6 +44,22 @@ class Stop:
 
     reason: str
     until: datetime | None
+
+
+def browser_remedy(gate: Stop) -> str | None:
+    """The way out of a gate of the browser: what its owner can do, or that it opens by itself.  None: it is another gate.
+
+    Beyond the fixed ones a sidecar says itself why it cannot serve, with what mends it; it looks again by itself."""
+    if not gate.reason.startswith(_DOWN):
+        return _REMEDIES.get(gate.reason)
+    again = "it is found within a minute then" if gate.until is None else "it is tried again by itself"
+    return _REMEDIES.get(gate.reason, again)
+
+
+def with_remedy(gate: Stop) -> str:
+    """What closed it, and, of a gate of the browser, its way out."""
+    remedy = browser_remedy(gate)
+    return gate.reason if remedy is None else f"{gate.reason}; {remedy}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +151,8 @@ def why(series: Standing) -> Why:
 def notes(series: Standing) -> tuple[Note, ...]:
     """What its owner should know beside the one reason, in a fixed order; mostly nothing."""
     found: list[Note] = []
-    if series.gate is not None and series.gate.reason in BESIDE:
-        found.append(Note(BESIDE[series.gate.reason]))
+    if series.gate is not None and (remedy := browser_remedy(series.gate)) is not None:
+        found.append(Note(f"its pages are read through the browser: {remedy}"))
     if series.us_since is not None:
         found.append(Note("our own line is down", series.us_since))
     if series.refused_since is not None:

@@ -51,7 +51,8 @@ class Page:
 @dataclass(frozen=True, slots=True)
 class BrowserState:
     """The browser as its owner sees it.  `heartbeat_at` None: no sidecar that can serve was ever there.  `trouble`: why nothing can be
-    asked of it, and `until` when, where that is known; `pages` are asked for or in a tab."""
+    asked of it, and `until` when, where that is known; `pages` are asked for or in a tab.  `not_held`: what nothing keeps from private
+    addresses there."""
 
     awake: bool
     version: str | None
@@ -59,13 +60,22 @@ class BrowserState:
     trouble: str | None
     until: datetime | None
     pages: int
+    not_held: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """The browser is lost, or was when it answered last, `until` an instant that is `over`."""
+
+    until: datetime
+    over: bool
 
 
 def browser(database: Database) -> BrowserState:
     """How the browser is."""
     with database.connection() as connection:
         row = _SQL.browser(connection)
-    return BrowserState(bool(row.awake), row.version, row.heartbeat_at, row.trouble, row.until, row.pages)
+    return BrowserState(bool(row.awake), row.version, row.heartbeat_at, row.trouble, row.until, row.pages, row.not_held)
 
 
 class AskingStore:
@@ -142,12 +152,12 @@ class ServingStore:
             _SQL.clear_pages(connection)
         self.beat(awake=False, version=version)
 
-    def beat(self, *, awake: bool, version: str | None) -> datetime | None:
-        """The heartbeat; rows that nobody came back for go.  Until when the browser is lost, or was last; None: it is not."""
+    def beat(self, *, awake: bool, version: str | None, not_held: str | None = None) -> Loss | None:
+        """The heartbeat; rows that nobody came back for go.  `not_held` as of BrowserState."""
         with self._database.connection() as connection:
-            lost_until: datetime | None = _SQL.beat(connection, awake=awake, version=version)
+            row = _SQL.beat(connection, awake=awake, version=version, not_held=not_held)
             _SQL.sweep_pages(connection)
-        return lost_until
+        return None if row.until is None else Loss(row.until, row.over)
 
     def unable(self, trouble: str, wait: timedelta | None = None) -> None:
         """The sidecar lives and cannot serve: why, in words, with the remedy, and after what time it tries again, where that is known.

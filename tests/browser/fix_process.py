@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -98,6 +100,15 @@ class Process:
             text = answer.read().decode()
         (line,) = (line for line in text.splitlines() if line.startswith(f"{name} "))
         return float(line.rpartition(" ")[2])
+
+    def health(self) -> tuple[int, str]:
+        """The status of /health, and the state that it tells."""
+        try:
+            answer = urllib.request.urlopen(f"{self.metrics}/health", timeout=10)
+        except urllib.error.HTTPError as error:
+            answer = error
+        with answer:
+            return answer.status, json.load(answer)["state"]
 
     def ends(self, how: signal.Signals = signal.SIGTERM) -> int:
         """Its exit code, after a signal."""

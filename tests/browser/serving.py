@@ -33,6 +33,7 @@ class Scripted:
     lacking: str | None = None
     weight: int = 1
     version: str | None = "156.0"
+    not_held: str | None = None
     is_awake: bool = False
     dead: str | None = None
     opened: list[str] = field(default_factory=list)

@@ -171,13 +171,16 @@ def test_without_chrome_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPat
 def test_a_binary_that_is_named_is_the_one_that_is_used(tmp_path: Path) -> None:
     program = a_program(tmp_path, 'echo "Chromium 99.1.2.3 built on a test"')
     assert chrome.find(program) == Binary(program, "99.1.2.3")
-    with pytest.raises(NotStarted, match="LANES_BROWSER_BINARY names /nowhere/chrome"):
+    with pytest.raises(
+        NotStarted, match="names /nowhere/chrome, which is no program: let LANES_BROWSER_BINARY name a Chrome"
+    ):
         chrome.find("/nowhere/chrome")
 
 
-def test_what_does_not_say_its_version_is_no_chrome(tmp_path: Path) -> None:
-    with pytest.raises(NotStarted, match="is it Chrome"):
-        chrome.find(a_program(tmp_path, "echo hello"))
+@pytest.mark.parametrize("says", ["hello", "Python 3.11.2", "Mozilla Firefox 140.0"])
+def test_what_does_not_say_a_version_of_chrome_is_none(tmp_path: Path, says: str) -> None:
+    with pytest.raises(NotStarted, match="let LANES_BROWSER_BINARY name a Chrome"):
+        chrome.find(a_program(tmp_path, f"echo {says}"))
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,8 @@ def test_a_chrome_elsewhere_is_attached_to_and_outlives_us(
     sidecar = start_sidecar(LANES_BROWSER_WS_URL=url)
     sidecar.says("only literal addresses, and those that it reports, are checked")
     assert isinstance(rows.opened(rows.asked(site.url("/title"))), Shown)
+    assert "runs elsewhere, where nothing keeps WebSockets" in sidecar.health()[1]
+    assert sidecar.health()[0] == 200
     assert sidecar.children() == []
     assert sidecar.ends() == 0
     assert not elsewhere.is_gone()

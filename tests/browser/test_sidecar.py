@@ -8,7 +8,7 @@ from datetime import timedelta
 import psycopg
 import pytest
 
-from browser_sidecar.chrome import NotStarted
+from browser_sidecar.chrome import HOW_TO_INSTALL, NotStarted
 from browser_sidecar.metrics import SidecarMetrics
 from browser_sidecar.page import Lost
 from browser_sidecar.rhythm import Rhythm
@@ -95,6 +95,12 @@ def test_a_lost_page_is_written_once_chrome_is_ended_and_nothing_is_taken_until_
         assert timedelta(minutes=14) < lost_until - rows.one("SELECT lanes.now() AS it").it <= LOST
         assert at_work.browser.ended == 1
         until(lambda: at_work.count("browser_lost_until_timestamp_seconds") == lost_until.timestamp())
+        health = at_work.metrics.health()
+        assert (health.ok, health.state.startswith(f"the browser is lost until {lost_until:%Y-%m-%dT%H:%M:%S}")) == (
+            False,
+            True,
+        )
+        assert at_work.count("browser_up") == 0
         page = rows.look(token)
         assert page is not None
         assert page.opened is None
@@ -107,6 +113,8 @@ def test_a_lost_page_is_written_once_chrome_is_ended_and_nothing_is_taken_until_
         rows.wait_for("SELECT FROM lanes.browser WHERE browser_lost_until IS NULL")
         assert (at_work.count("browser_lost_total"), at_work.browser.ended) == (1, 1)
         until(lambda: at_work.count("browser_lost_until_timestamp_seconds") == 0)
+        assert at_work.metrics.health().ok
+        assert at_work.count("browser_up") == 1
 
 
 def test_of_several_pages_in_a_lost_browser_the_loss_is_one(rows: Rows) -> None:
@@ -180,20 +188,31 @@ def test_several_tabs_may_weigh_more(rows: Rows, tabs: int, ends: bool) -> None:
         assert bool(at_work.browser.ended) is ends
 
 
-def test_without_chrome_the_browser_is_down_and_it_is_said_what_to_install(rows: Rows) -> None:
-    browser = Scripted(lacking="Chrome is not installed: apt install chromium")
+@pytest.mark.parametrize(
+    ("lacking", "well"), [(HOW_TO_INSTALL, True), ("LANES_BROWSER_BINARY names /nowhere, which is no program", False)]
+)
+def test_without_chrome_the_browser_is_down_and_it_is_said_what_to_do(rows: Rows, lacking: str, well: bool) -> None:
+    """Where none is installed and none was asked for, all is as it should be (DESIGN 7)."""
+    browser = Scripted(lacking=lacking)
     with serving(rows, browser, Rhythm(beat=0.05, weigh=0.1)) as at_work:
-        assert rows.ask("http://site.test/")[1].trouble == (
-            "the browser is down: Chrome is not installed: apt install chromium"
-        )
+        assert rows.ask("http://site.test/")[1].trouble == f"the browser is down: {lacking}"
         assert rows.one("SELECT heartbeat_at = '-infinity' AS it FROM lanes.browser").it
         health = at_work.metrics.health()
-        assert (health.ok, health.state) == (True, browser.lacking)
+        assert (health.ok, health.state) == (well, lacking)
         assert at_work.count("browser_up") == 0
         browser.lacking = None  # it was installed
         rows.wait_for("SELECT FROM lanes.browser WHERE heartbeat_at > '-infinity' AND trouble IS NULL")
         assert rows.opened(rows.asked("http://site.test/")) == PAGE
         assert at_work.count("browser_up") == 1
+        assert at_work.metrics.health().ok
+
+
+def test_what_nothing_holds_in_a_chrome_elsewhere_is_told_by_its_row_and_its_health(rows: Rows) -> None:
+    with serving(rows, Scripted(not_held="it runs elsewhere")) as at_work:
+        assert rows.one("SELECT not_held FROM lanes.browser").not_held == "it runs elsewhere"
+        until(lambda: at_work.metrics.health().state == "Chrome sleeps; it runs elsewhere")
+    with serving(rows, Scripted()):
+        rows.wait_for("SELECT FROM lanes.browser WHERE not_held IS NULL")
 
 
 def test_a_chrome_that_does_not_start_is_down_and_tried_again_later(rows: Rows) -> None:
@@ -204,12 +223,13 @@ def test_a_chrome_that_does_not_start_is_down_and_tried_again_later(rows: Rows) 
             raise refusals.pop()
         return PAGE
 
-    with serving(rows, Scripted(start), Rhythm(beat=0.05, retry=0.5)):
+    with serving(rows, Scripted(start), Rhythm(beat=0.05, retry=0.5)) as at_work:
         rows.asked("http://site.test/")
         rows.wait_for(
             "SELECT FROM lanes.browser WHERE trouble = 'Chrome ended at once: No usable sandbox' "
             "AND trouble_until <= lanes.now() + '0.5 s'"
         )
+        assert not at_work.metrics.health().ok
         assert rows.lost_until is None
         rows.tell("DELETE FROM lanes.browser_pages")
         rows.wait_for("SELECT FROM lanes.browser WHERE trouble IS NULL")

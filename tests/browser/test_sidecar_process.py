@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import sys
 from datetime import timedelta
 from pathlib import Path
 
@@ -152,6 +153,25 @@ def test_without_a_chromium_it_stays_up_says_what_to_install_and_does_not_beat(r
         assert rows.one("SELECT heartbeat_at = '-infinity' AS it FROM lanes.browser").it
         assert rows.ask("http://site.test/")[1].trouble == f"the browser is down: {told}"
         assert sidecar.metric("browser_up") == 0
+        assert sidecar.process.poll() is None
+        assert sidecar.health() == (200, told), "as good as no browser at all"
+
+
+@pytest.mark.parametrize(
+    ("named", "why"),
+    [
+        ("/nowhere/chrome", "names /nowhere/chrome, which is no program"),
+        (sys.executable, "does not say which version of Chrome"),
+    ],
+)
+def test_a_binary_that_is_no_chrome_is_told_with_the_remedy_and_is_not_healthy(
+    rows: Rows, tmp_path: Path, named: str, why: str
+) -> None:
+    with Process(tmp_path / "log", rows.url, LANES_BROWSER_BINARY=named) as sidecar:
+        told = rows.wait_for("SELECT trouble FROM lanes.browser WHERE trouble IS NOT NULL").trouble
+        assert why in told
+        assert told.endswith("let LANES_BROWSER_BINARY name a Chrome, and start Lanes again")
+        assert sidecar.health() == (503, told)
         assert sidecar.process.poll() is None
 
 

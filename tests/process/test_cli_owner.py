@@ -187,12 +187,12 @@ def test_a_browser_site_without_a_browser_is_told_by_status_and_why(lanes: Lanes
     lanes("add", "https://kagane.to/series/01234567-89ab-7def-8123-456789abcdef")
     key = json.loads(lanes("list", "--json")[1])[0]["key"]
     down = (
-        "The browser is down: its sidecar does not run: `make run` starts it. 1 Series of browser Sites waits for it.\n"
+        "The browser is down: its sidecar does not run; `make run` starts it. 1 Series of browser Sites waits for it.\n"
     )
     assert down in lanes("status")[1]
     assert lanes("why", key)[1].splitlines() == [
         f"{key}: the browser is down: its sidecar does not run",
-        "  its pages are read through the browser: `make run` starts the sidecar",
+        "  its pages are read through the browser: `make run` starts it",
     ]
     with psycopg.connect(database_url) as connection:
         connection.execute("UPDATE lanes.lanes SET seen_at = lanes.now() WHERE site = 'kagane'")

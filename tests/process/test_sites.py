@@ -2,53 +2,26 @@
 
 from __future__ import annotations
 
-import configparser
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from lanes.cli.parser import parse
 from lanes.sites import SITES
-from lanes.sites.own import number_of
 from tests.fix_lane import Owner
+from tests.fix_own import Own, the_lanes
 from tests.own_sites import install, sound
 from tests.process.conftest import Lanes
 from tests.smallnet import ALLOWED, Smallnet
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "tests" / "samples"
-
-Own = Callable[..., subprocess.CompletedProcess[str]]
-
-
-@pytest.fixture
-def own(database_url: str, tmp_path: Path) -> Own:
-    """Runs a command in a process that finds the distributions laid down in `tmp_path`."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("LANES_")}
-    environment |= {
-        "LANES_DATABASE_URL": database_url,
-        "LANES_CONTACT": "you@example.org",
-        "LANES_ALLOW_NETWORKS": str(ALLOWED),
-        "LANES_MACHINE": "machine-1",
-        "PYTHONPATH": str(tmp_path),
-    }
-
-    def run(*command: str, stdin: str = "", **more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, *command],
-            input=stdin, capture_output=True, text=True, cwd=tmp_path, env=environment | more, check=False, timeout=60,
-        )  # fmt: skip
-
-    return run
-
-
-def the_lanes(own: Own, *argv: str, stdin: str = "") -> tuple[int, str, str]:
-    done = own("-m", "lanes", *argv, stdin=stdin)
-    return done.returncode, done.stdout, done.stderr
 
 
 def test_the_table_has_every_site_with_how_sure_it_is_and_what_is_followed(lanes: Lanes) -> None:
@@ -116,25 +89,6 @@ def test_where_another_site_has_series_already_nothing_is_followed_that_would_ne
     assert why in the_lanes(own, "import", "list.opml")[1]
     assert the_lanes(own, "remove", "--purge", "--yes", "inn-test")[0] == 0
     assert "(inn): http://inn.test/12" in the_lanes(own, "add", "http://inn.test/12")[1]
-
-
-def test_the_printed_section_of_an_own_site_is_that_of_a_shipped_one(own: Own, tmp_path: Path) -> None:
-    install(tmp_path, "inn", sound("inn", "inn.test"))
-    install(tmp_path, "royalroad", sound("royalroad", "road.test"))
-    code, out, _ = the_lanes(own, "sites", "--supervisord")
-    assert code == 0
-    assert f'targets: ["127.0.0.1:{9600 + number_of("inn")}"]' in out
-    assert "program: lane-inn" in out
-    printed, shipped = configparser.RawConfigParser(), configparser.RawConfigParser()
-    printed.read_string(out)
-    assert printed.sections() == ["program:lane-inn"]  # the other has the shipped one's
-    shipped.read_string((ROOT / "supervisord.conf").read_text(encoding="utf-8"))
-    theirs = {name: value.replace("royalroad", "inn") for name, value in shipped["program:lane-royalroad"].items()}
-    ours = dict(printed["program:lane-inn"])
-    for section in (ours, theirs):
-        section["command"] = " ".join([Path(section["command"].split()[0]).name, *section["command"].split()[1:]])
-        section["stdout_logfile"] = Path(section["stdout_logfile"]).name
-    assert ours == theirs
 
 
 def test_a_lane_that_starts_says_once_whose_site_it_has_and_what_is_left_out(own: Own, tmp_path: Path) -> None:
@@ -250,6 +204,18 @@ def test_killed_in_mid_fetch_it_leaves_nothing_closed_longer_than_its_lease(
     assert the_lanes(own, "try", "feeds", host.url("/feed"), "--wait", "5")[0] == 0
 
 
+PIP = [
+    "-m",
+    "pip",
+    "--disable-pip-version-check",
+    "install",
+    "--quiet",
+    "--no-deps",
+    "--no-build-isolation",
+    "--no-index",
+]
+
+
 @pytest.mark.parametrize("kind", ["page", "feed", "browser"])
 def test_what_site_new_writes_is_installed_passes_its_test_and_is_tried_at_once(
     own: Own, tmp_path: Path, kind: str
@@ -261,17 +227,7 @@ def test_what_site_new_writes_is_installed_passes_its_test_and_is_tried_at_once(
     made = tmp_path / "lanes-site-lantern-8"
     sample = made / ("sample.xml" if kind == "feed" else "sample.html")
     assert f"lanes try lantern-8 lanes-site-lantern-8/{sample.name}" in out
-    pip = (
-        "-m",
-        "pip",
-        "--disable-pip-version-check",
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-        "--no-index",
-    )
-    installed = own(*pip, "--target", str(tmp_path), str(made), PIP_ROOT_USER_ACTION="ignore")
+    installed = own(*PIP, "--target", str(tmp_path), str(made), PIP_ROOT_USER_ACTION="ignore")
     assert installed.returncode == 0, installed.stderr
     row = json.loads(the_lanes(own, "sites", "--json")[1])[0]
     assert (row["site"], row["own"], row["browser"]) == ("lantern-8", "lanes-site-lantern-8 0.1.0", kind == "browser")
@@ -285,6 +241,46 @@ def test_what_site_new_writes_is_installed_passes_its_test_and_is_tried_at_once(
     by_itself = own(str(made / "test_lanes_site_lantern_8.py"))
     assert by_itself.stdout.count(" passed") == 3
     assert "TO FILL IN" in (made / "lanes_site_lantern_8.py").read_text(encoding="utf-8")
+
+
+def test_what_site_new_writes_for_a_shipped_name_says_what_becomes_of_its_series_and_has_them(
+    own: Own, lanes: Lanes, tmp_path: Path
+) -> None:
+    url = "https://www.royalroad.com/fiction/21220"
+    lanes("add", url)
+    (before,) = json.loads(lanes("list", "--json", "--whole-urls")[1])
+    code, _, err = the_lanes(own, "site", "new", "royalroad", "--url", url)
+    assert (code, err) == (
+        0,
+        "lanes site: once installed it replaces the shipped Site royalroad, and has its Series.\n",
+    )
+    made = tmp_path / "lanes-site-royalroad"
+    assert own(*PIP, "--target", str(tmp_path), str(made), PIP_ROOT_USER_ACTION="ignore").returncode == 0
+    readme = (made / "README.md").read_text(encoding="utf-8")
+    assert "replaces the shipped Site `royalroad`" in readme
+    assert "all stay, with their Chapters" in readme
+    assert "--supervisord" not in readme, "its section is there"
+    bin_ = Path(sys.executable).parent
+    for words in re.findall(rf"`{bin_}/lanes ([^`]*)`", readme):
+        asked = parse([word.replace("FILE", "x") for word in shlex.split(words)])
+        assert asked.run, words
+    programs = set(re.findall(r"\blane-[a-z]+", readme))
+    assert programs == {"lane-royalroad", "lane-feeds"}
+    sites = {row["site"]: row for row in json.loads(the_lanes(own, "sites", "--json")[1])}
+    royalroad = next(site for site in SITES if site.name == "royalroad")
+    assert (sites["royalroad"]["replaces_the_shipped"], sites["royalroad"]["followed"]) == (True, 1)
+    assert sites["royalroad"]["hosts"] == list(royalroad.hosts)
+    (after,) = json.loads(the_lanes(own, "list", "--json", "--whole-urls", "--site", "royalroad")[1])
+    assert (after["key"], after["url"], after["bookmarks"]) == (before["key"], before["url"], before["bookmarks"])
+    assert own("-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(made), str(made)).returncode == 0
+
+
+def test_one_that_replaces_a_shipped_site_keeps_its_hosts_where_the_site_has_moved(own: Own, tmp_path: Path) -> None:
+    code, _, err = the_lanes(own, "site", "new", "royalroad", "--url", "https://roads.example/fiction/1")
+    assert code == 0, err
+    source = (tmp_path / "lanes-site-royalroad" / "lanes_site_royalroad.py").read_text(encoding="utf-8")
+    shipped = next(site for site in SITES if site.name == "royalroad").hosts
+    assert f"HOSTS = {(*shipped, 'roads.example', 'www.roads.example')!r}" in source
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
-from lanes.cli.verifying import Found, of_poll
+from lanes.cli.verifying import Found, code_for, of_poll
 from lanes.store.asking import Outcome
-from tests.fix_lane import LaneAtWork
+from tests.fix_lane import LaneAtWork, Owner
+from tests.fix_own import Own, the_lanes
+from tests.own_sites import by_browser, install
 from tests.process.conftest import Lanes
 from tests.smallnet import Smallnet, status
 
@@ -73,8 +77,64 @@ def test_without_its_lane_nothing_is_known_and_how_to_start_it_is_said(
 ) -> None:
     lane.follow(net.host("127.1.0.5").url("/a"))
     lane.tell("UPDATE lanes.lanes SET seen_at = NULL")
-    code, row = one(lanes, "--wait", "1")
-    assert (code, row["found"], row["words"]) == (0, "not known", "no Lane of feeds runs: `make run` starts it")
+    before = lane.one("SELECT force_poll_at FROM lanes.series")
+    code, row = one(lanes, "--wait", "600")
+    assert (code, row["found"], row["words"]) == (4, "not running", "no Lane of feeds runs: `make run` starts it")
+    assert lane.one("SELECT force_poll_at FROM lanes.series") == before
+
+
+def test_a_lane_that_ends_while_it_is_waited_for_is_told_at_the_end(
+    net: Smallnet, lane: LaneAtWork, lanes: Lanes
+) -> None:
+    lane.follow(net.host("127.1.0.5").url("/a"))
+    assert one(lanes, "--wait", "1")[:1] == (4,), "it was seen lately, and polls nothing"
+    lane.move_to(lane.now() + timedelta(minutes=4))
+    assert one(lanes, "--wait", "600")[1]["found"] == "not running"
+
+
+def test_without_its_browser_a_site_is_not_waited_for_and_what_starts_it_is_said(lanes: Lanes, owner: Owner) -> None:
+    lanes("add", "https://kagane.to/series/01234567-89ab-7def-8123-456789abcdef")
+    owner.tell("UPDATE lanes.lanes SET seen_at = lanes.now() WHERE site = 'kagane'")
+    code, out, _ = lanes("sites", "verify", "kagane", "--wait", "600", "--json")
+    (row,) = json.loads(out)
+    down = "the browser is down: its sidecar does not run; `make run` starts it"
+    assert (code, row["found"], row["words"]) == (4, "not running", down)
+
+
+def test_without_its_browser_no_example_is_asked_for_and_what_starts_it_is_said(
+    own: Own, owner: Owner, tmp_path: Path
+) -> None:
+    install(tmp_path, "inn", by_browser("inn", "inn.test"))
+    command = ("sites", "verify", "inn", "--example", "--wait", "600", "--json")
+    code, out, _ = the_lanes(own, *command)
+    (row,) = json.loads(out)
+    down = "its example: the browser is down: its sidecar does not run; `make run` starts it"
+    assert (code, row["found"], row["words"]) == (4, "not running", down)
+    code, out, _ = the_lanes(own, "try", "inn", "http://inn.test/title", "--wait", "600")
+    assert (code, out) == (4, f"Not asked: {down.removeprefix('its example: ')}\n")
+    owner.tell(
+        "INSERT INTO lanes.browser (heartbeat_at, browser_lost_until) VALUES (lanes.now(), lanes.now() + interval '15 min')"
+    )
+    code, out, _ = the_lanes(own, *command)
+    (row,) = json.loads(out)
+    lost = "its example: the browser is lost; nothing is charged for that, and it is tried again by itself"
+    assert (code, row["found"], row["words"]) == (0, "held", lost)
+    assert row["until"] is not None
+
+
+@pytest.mark.parametrize(
+    ("found", "code"),
+    [
+        ((), 0),
+        ((Found.THERE, Found.REFUSED, Found.FAILED, Found.HELD, Found.NOTHING), 0),
+        ((Found.THERE, Found.STOPPED), 4),
+        ((Found.UNKNOWN, Found.HELD), 4),
+        ((Found.STOPPED, Found.GONE), 1),
+        ((Found.EMPTY, Found.UNKNOWN), 1),
+    ],
+)
+def test_the_exit_code_says_the_worst_of_what_was_found(found: tuple[Found, ...], code: int) -> None:
+    assert code_for(found) == code
 
 
 def test_where_nothing_is_followed_nothing_is_asked(net: Smallnet, lane: LaneAtWork, lanes: Lanes) -> None:

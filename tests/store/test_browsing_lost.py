@@ -12,7 +12,7 @@ import pytest
 from lanes.core.answer import Trouble
 from lanes.core.pages import LEASE, LOST, OTHERS_FIRST, PATIENCE, NotShown, Opened, Shown
 from lanes.store.asking import AskStore, Listed
-from lanes.store.browsing import ServingStore
+from lanes.store.browsing import Loss, ServingStore
 from lanes.store.polls import PollStore
 from lanes.store.pool import Database
 from tests.fix_database import Clock
@@ -262,10 +262,12 @@ def test_when_it_tries_again_is_told_until_then(
     assert take(lane.store, REST) is not None
 
 
-def test_the_heartbeat_tells_until_when_it_is_lost(database: Database, serving: ServingStore, rows: Rows) -> None:
+def test_the_heartbeat_tells_until_when_it_is_lost(rows: Rows, serving: ServingStore, clock: Clock) -> None:
     assert serving.beat(awake=True, version=None) is None
     serving.lose()
-    assert serving.beat(awake=True, version=None) == lost_until(rows)
+    assert serving.beat(awake=True, version=None) == Loss(lost_until(rows), over=False)
+    clock.advance(LOST)
+    assert serving.beat(awake=True, version=None) == Loss(lost_until(rows), over=True)
 
 
 @pytest.mark.parametrize("trouble", ["lost", "down", "unable"])

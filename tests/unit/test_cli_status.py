@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lanes.cli.status import browser_told, how_to_start
-from lanes.core.why import NO_SIDECAR
+from lanes.core.why import NO_SIDECAR, STOPPED
 from lanes.store.browsing import BrowserState
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -28,14 +28,28 @@ MISSING = "the browser is down: Chrome is not installed: `apt install chromium`"
         (
             NEVER,
             1,
-            ["The browser is down: its sidecar does not run: `make run` starts it. 1 Series of browser Sites waits for it."],
+            ["The browser is down: its sidecar does not run; `make run` starts it. 1 Series of browser Sites waits for it."],
         ),
-        (replace(NEVER, heartbeat_at=NOW), 0, ["The browser is down: its sidecar does not run: `make run` starts it."]),
+        (replace(NEVER, heartbeat_at=NOW), 0, ["The browser is down: its sidecar does not run; `make run` starts it."]),
+        (
+            replace(NEVER, trouble=f"the browser is down: {STOPPED}"),
+            0,
+            ["The browser is down: its sidecar was stopped; `supervisorctl start browser` starts it."],
+        ),
+        (
+            replace(ASLEEP, not_held="it runs elsewhere, where nothing keeps WebSockets from private addresses"),
+            0,
+            [
+                "The browser sleeps (Chrome 156.0.8078.114): the first page wakes it.",
+                "It runs elsewhere, where nothing keeps WebSockets from private addresses.",
+            ],
+        ),
         (
             replace(NEVER, trouble=MISSING),
             2,
             [
-                "The browser is down: Chrome is not installed: `apt install chromium`. 2 Series of browser Sites wait for it."
+                "The browser is down: Chrome is not installed: `apt install chromium`; it is found within a minute then. "
+                "2 Series of browser Sites wait for it."
             ],
         ),
     ],
@@ -50,7 +64,15 @@ def test_a_lost_browser_is_told_until_when() -> None:
     lost = replace(AWAKE, awake=False, trouble="the browser is lost", until=NOW + timedelta(minutes=12))
     (told,) = browser_told(lost, 4, NOW)
     assert told.startswith("The browser is lost, in 12 min (2026-01-31 ")
-    assert told.endswith("). 4 Series of browser Sites wait for it.")
+    assert told.endswith(
+        "); nothing is charged for that, and it is tried again by itself. 4 Series of browser Sites wait for it."
+    )
+
+
+def test_of_a_browser_that_cannot_serve_it_is_told_that_it_is_tried_again_by_itself() -> None:
+    down = replace(NEVER, trouble="the browser is down: no Chrome answers", until=NOW + timedelta(minutes=1))
+    (told,) = browser_told(down, 0, NOW)
+    assert told.endswith("); it is tried again by itself.")
 
 
 def test_what_starts_a_lane_is_said_of_each_kind_of_site() -> None:

@@ -212,6 +212,17 @@ def test_a_reason_quotes_a_hundred_and_twenty_characters_of_a_failure(long: int,
 
 
 def test_beside_a_gate_of_the_browser_its_way_out_is_noted_and_beside_no_other() -> None:
-    (note,) = notes(standing(due="its time", gate=Stop("the browser is lost", LATER)))
-    assert note.words.startswith("its pages are read through the browser: no loss of that is charged to it")
+    ways_out = {
+        Stop("the browser is lost", LATER): "nothing is charged for that, and it is tried again by itself",
+        Stop("the browser is down: its sidecar does not run", None): "`make run` starts it",
+        Stop("the browser is down: its sidecar was stopped", None): "`supervisorctl start browser` starts it",
+        Stop(
+            "the browser is down: Chrome is not installed: `apt install chromium`", None
+        ): "it is found within a minute then",
+        Stop("the browser is down: no Chrome answers", LATER): "it is tried again by itself",
+        Stop("Chrome sleeps: fewer than 5 are due, none for 15 minutes", LATER): "a Check now wakes Chrome",
+    }
+    for gate, way_out in ways_out.items():
+        (note,) = notes(standing(due="its time", gate=gate))
+        assert note.words == f"its pages are read through the browser: {way_out}"
     assert notes(standing(due="its time", gate=Stop("the Site refuses", LATER))) == ()

@@ -49,12 +49,12 @@ WITH unsent AS (
 )
 SELECT pg_notify('lanes_page_' || site, '') FROM (TABLE unsent UNION ALL TABLE sent) one;
 
--- name: beat(awake, version)$
--- The sidecar lives, and can serve; until when the browser is lost.
-INSERT INTO lanes.browser (heartbeat_at, awake, version) VALUES (lanes.now(), :awake, :version)
+-- name: beat(awake, version, not_held)^
+-- The sidecar lives, and can serve; until when the browser is lost, and whether that is over.
+INSERT INTO lanes.browser (heartbeat_at, awake, version, not_held) VALUES (lanes.now(), :awake, :version, :not_held)
 ON CONFLICT (only_row) DO UPDATE SET heartbeat_at = EXCLUDED.heartbeat_at, awake = EXCLUDED.awake, version = EXCLUDED.version,
-    trouble = NULL, trouble_until = NULL
-RETURNING browser_lost_until;
+    not_held = EXCLUDED.not_held, trouble = NULL, trouble_until = NULL
+RETURNING browser_lost_until AS until, browser_lost_until <= lanes.now() AS over;
 
 -- name: unable(trouble, wait)!
 -- The sidecar lives, and cannot serve; wait: after which it tries again, where that is known.
@@ -97,6 +97,6 @@ SELECT lanes.lose_browser(:wait, :others_first);
 
 -- name: browser()^
 -- The browser as the owner sees it; no row: no sidecar has ever run.
-SELECT b.awake, b.version, nullif(b.heartbeat_at, '-infinity') AS heartbeat_at, s.reason AS trouble, s.until,
+SELECT b.awake, b.version, nullif(b.heartbeat_at, '-infinity') AS heartbeat_at, b.not_held, s.reason AS trouble, s.until,
        (SELECT count(*) FROM lanes.browser_pages) AS pages
 FROM (SELECT) one LEFT JOIN lanes.browser b ON true CROSS JOIN lanes.browser_trouble(lanes.now()) s;
