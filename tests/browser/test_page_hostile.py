@@ -71,6 +71,14 @@ def test_scripts_that_run_on_for_ever_are_a_failure_of_their_page_alone(tabs: Ta
     then_sound(tabs, site)
 
 
+@pytest.mark.parametrize("says", ["prompt('', long)", "open('data:,' + long)", "fetch('data:,' + long)"])
+def test_a_page_of_which_chrome_tells_at_length_takes_the_browser_from_nobody(tabs: Tabs, site: Host, says: str) -> None:
+    """An event is as long as its page likes."""
+    site.page("/title", html(f"{CHAPTER}<script>const long = 'x'.repeat(7e7); {says}</script>"))
+    assert not isinstance(tabs(site.url("/title"), times=QUICK), Lost)
+    then_sound(tabs, site)
+
+
 def test_scripts_that_end_every_timer_hide_no_chapter(tabs: Tabs, site: Host) -> None:
     """Pages do so against whoever debugs them."""
     site.script("/late", ok("", "text/plain").after(2))
