@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 
 import psutil
 import pytest
 
-from browser_sidecar.page import Lost
+from browser_sidecar.cdp import Cdp
+from browser_sidecar.page import Lost, open_page
 from lanes.core.answer import Trouble
-from tests.browser.conftest import CHAPTER, PATIENT, QUICK, Tabs, html
+from lanes.fetch.guard import Guard
+from tests.browser.conftest import AGENT, CHAPTER, PATIENT, QUICK, Tabs, asked_for, html
+from tests.browser.scripted import Peer, Scripted
 from tests.smallnet import Host, Smallnet, ok
 
 BLOCK = b"<p>forty-two bytes of nothing, again and again</p>\n"
@@ -69,6 +74,30 @@ def test_scripts_that_run_on_for_ever_are_a_failure_of_their_page_alone(tabs: Ta
     came = tabs.not_shown(site.url("/title"), times=QUICK)
     assert (came.trouble, came.line_proved) == (Trouble.TIMEOUT, True)
     then_sound(tabs, site)
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_page_that_chrome_does_not_end_is_told_to_be_left_there(ends: bool) -> None:
+    """One that floods Chrome may outlive its time in it."""
+
+    def script(peer: Peer) -> None:
+        while True:
+            message = peer.heard()
+            if ends or message["method"] != "Target.disposeBrowserContext":
+                peer.reply(message, {"browserContextId": "c", "targetId": "t", "sessionId": "s"})
+
+    with Scripted(script) as server, closing(Cdp(server.url)) as cdp:
+        visit = open_page(
+            cdp,
+            asked_for("http://site.test/"),
+            agent=AGENT,
+            gate=None,
+            guard=Guard(),
+            sending=lambda _: None,
+            until=time.monotonic() + QUICK.whole,
+            times=QUICK,
+        )
+    assert (visit.came, visit.is_left) == (None, not ends)
 
 
 @pytest.mark.parametrize("says", ["prompt('', long)", "open('data:,' + long)", "fetch('data:,' + long)"])
