@@ -186,6 +186,13 @@ def test_a_request_that_got_no_answer_is_not_written_twice(tabs: Tabs, site: Hos
     assert len(net.record.of(site)) == 1
 
 
+def test_a_site_that_plays_the_proxy_is_not_given_what_that_is_given(tabs: Tabs, site: Host, net: Smallnet) -> None:
+    """Chrome would take a 407 for our gate's own, and ask again."""
+    site.script("/title", status(407, html(CHAPTER), headers={"Proxy-Authenticate": 'Basic realm="lanes"'}))
+    assert tabs.shown(site.url("/title")).status == 407
+    assert len(net.record.of(site)) == 1
+
+
 def test_a_site_that_never_answers_costs_a_fetch_deadline(tabs: Tabs, site: Host) -> None:
     site.script("/never", never())
     came = tabs.not_shown(site.url("/never"), times=replace(QUICK, document=1.0))
