@@ -321,7 +321,9 @@ class _Tab:
         came = self._seen.coming
         if came is not None and error in ("net::ERR_ABORTED", "net::ERR_HTTP_RESPONSE_CODE_FAILURE"):
             return Shown(came.status, came.headers, _plain(came.url), b"", by_header(came.headers))
-        return not_shown(error, answered=came is not None)
+        # Of an answer that it has no use for (304, a redirect to a script) Chrome does not even tell.
+        unused = error == "net::ERR_ABORTED" and self._gate is not None and self._gate.received > 0
+        return not_shown(error, answered=unused or came is not None)
 
     def _gate_said(self) -> NotShown | None:
         """Why the host that the page's frame went to last could not be reached."""
