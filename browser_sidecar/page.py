@@ -10,6 +10,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import astuple, dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
@@ -310,6 +311,10 @@ class _Tab:
 
     def _nothing(self, error: str) -> Opened | Lost:
         """No document is shown: nothing came, or what came is nothing to show (a download, 204, a status without a page)."""
+        aborted, heard = error == "net::ERR_ABORTED", self._gate is None or self._gate.received > 0
+        if aborted:  # so says a tab, too, before it says that it has crashed
+            with suppress(Late, Declined):
+                self._call("Runtime.evaluate", {"expression": "0"}, timeout=self._times.busy)
         if isinstance(stopped := self._stopped(), Lost):
             return stopped
         if stopped is not None and stopped.forbidden is not None:
@@ -321,9 +326,10 @@ class _Tab:
         came = self._seen.coming
         if came is not None and error in ("net::ERR_ABORTED", "net::ERR_HTTP_RESPONSE_CODE_FAILURE"):
             return Shown(came.status, came.headers, _plain(came.url), b"", by_header(came.headers))
+        if aborted and not heard:
+            return Lost("Chrome gave up a request that was not answered")
         # Of an answer that it has no use for (304, a redirect to a script) Chrome does not even tell.
-        unused = error == "net::ERR_ABORTED" and self._gate is not None and self._gate.received > 0
-        return not_shown(error, answered=unused or came is not None)
+        return not_shown(error, answered=came is not None or (aborted and self._gate is not None))
 
     def _gate_said(self) -> NotShown | None:
         """Why the host that the page's frame went to last could not be reached."""

@@ -37,20 +37,39 @@ def then_sound(tabs: Tabs, site: Host) -> None:
     assert tabs.running.cdp is before
 
 
-def test_a_tab_that_crashes_is_lost_and_nobody_waits_for_it(tabs: Tabs, site: Host) -> None:
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_tab_that_crashes_is_lost_and_nobody_waits_for_it(tabs: Tabs, site: Host, answered: bool) -> None:
     """CASES H5."""
     site.page("/title", html("<p>no landmark"))
     hold = site.hold("/title")
     with ThreadPoolExecutor(1) as pool:
         page = pool.submit(tabs, site.url("/title"))
         tabs.net.wait_for_visits(1, site, timeout=30)
-        hold.release()
-        tabs.net.quiet()
+        if answered:
+            hold.release()
+            tabs.net.quiet()
         assert tabs.running.chrome is not None
         for each in psutil.Process(tabs.running.chrome.pid).children(recursive=True):
             if "--type=renderer" in each.cmdline():
                 os.kill(each.pid, signal.SIGKILL)
         assert page.result(60) == Lost("the tab crashed")
+    then_sound(tabs, site)
+
+
+def test_a_page_whose_way_to_the_network_crashes_in_chrome_is_lost(tabs: Tabs, site: Host) -> None:
+    """No word came from its Site that it could be charged for."""
+    site.hold("/title")
+    with ThreadPoolExecutor(1) as pool:
+        page = pool.submit(tabs, site.url("/title"))
+        tabs.net.wait_for_visits(1, site, timeout=30)
+        assert tabs.running.chrome is not None
+        (network,) = (
+            each
+            for each in psutil.Process(tabs.running.chrome.pid).children(recursive=True)
+            if "--utility-sub-type=network.mojom.NetworkService" in each.cmdline()
+        )
+        network.kill()
+        assert isinstance(page.result(60), Lost)
     then_sound(tabs, site)
 
 
