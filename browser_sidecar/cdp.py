@@ -23,8 +23,9 @@ CALL: Final = 15.0
 """s for one call, where its caller names no other."""
 CONNECT: Final = 10.0
 """s for the socket and its handshake."""
-LARGEST: Final = 64 * 2**20
-"""Bytes of one frame: twice what the largest page takes that is read, so that no page can fill our memory through its events."""
+LARGEST: Final = 16 * 2**20
+"""Bytes of one frame: more than the longest reply that is asked for.  A page can make an event of any length (`prompt`, `window.open`, a
+request's own URL): it is left out, or every page could fill our memory, or take the browser from all others."""
 PIECE: Final = 64 * 1024
 """Bytes of one read."""
 WHOLE_TEXT: Final = 0x81
@@ -103,13 +104,16 @@ class _Buffered:
 
 
 class _Frames(websocket.frame_buffer):
-    """The library's frames, with a cap; the usual one is taken in one step, since the library's own costs more than what it says."""
+    """The library's frames: one that is too long is empty; the usual one is taken in one step, since the library's own costs more than what
+    it says."""
 
     def __init__(self, receive: Callable[[int], bytes]) -> None:
-        self._buffered = _Buffered(receive)
+        self._buffered, self._left_out = _Buffered(receive), 0
         super().__init__(self._buffered, skip_utf8_validation=True)
 
     def recv_frame(self) -> websocket.ABNF:
+        while self._left_out:
+            self._left_out -= len(self._buffered(self._left_out))
         if self.header is None and not self.recv_buffer and (text := self._buffered.whole_text()) is not None:
             return websocket.ABNF(1, opcode=websocket.ABNF.OPCODE_TEXT, mask_value=0, data=text)
         return super().recv_frame()
@@ -117,7 +121,7 @@ class _Frames(websocket.frame_buffer):
     def recv_length(self) -> None:
         super().recv_length()
         if self.length is not None and self.length > LARGEST:
-            raise websocket.WebSocketProtocolException(f"a frame of {self.length} bytes")
+            self._left_out, self.length = self.length, 0
 
 
 class Cdp:
@@ -240,7 +244,7 @@ class Cdp:
                 if kind == websocket.ABNF.OPCODE_CLOSE:
                     self._die("the other side closed it")
                     return
-                if kind == websocket.ABNF.OPCODE_TEXT:
+                if kind == websocket.ABNF.OPCODE_TEXT and frame:
                     self._take(json.loads(frame.decode("utf-8", "replace")))
         except (websocket.WebSocketException, OSError) as error:
             self._die(_said(error))

@@ -30,6 +30,8 @@ ANSWERS_WITHIN: Final = 10.0
 """s until it says which version it is."""
 ENDS_WITHIN: Final = 4.0
 """s until the kernel has ended what was killed."""
+LONGEST_HOME: Final = 60
+"""Characters of a place in which Chrome can have its socket, whose whole path a kernel takes up to 107 of."""
 _PROFILE: Final = "lanes-chrome-"
 _PR_SET_CHILD_SUBREAPER: Final = 36
 
@@ -321,6 +323,8 @@ def _account() -> pwd.struct_passwd | None:
 def _as_whom(home: str) -> dict[str, Any]:
     """User, place and environment of a child: nothing of ours, for ours holds secrets."""
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR") if name in os.environ}
+    if len(home) <= LONGEST_HOME:  # what it leaves in there when it is killed goes with that, not one more each time in a place for all
+        kept["TMPDIR"] = home
     whom: dict[str, Any] = {"cwd": home, "env": {**kept, "HOME": home}}
     if (account := _account()) is not None:
         whom |= {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}

@@ -14,7 +14,7 @@ from lanes.core.urls import split
 
 END: Final = re.compile(rb"\n\r?\n")
 """Of a head: RFC 9112 would have lines end by CR LF, and clients take LF alone."""
-_HOP_BY_HOP = {b"connection", b"proxy-connection", b"keep-alive", b"proxy-authorization"}
+_HOP_BY_HOP = {b"connection", b"proxy-connection", b"keep-alive", b"proxy-authorization", b"proxy-authenticate"}
 
 
 @dataclass(frozen=True, slots=True)

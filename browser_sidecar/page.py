@@ -10,6 +10,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import astuple, dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
@@ -50,7 +51,7 @@ class Times:
     watch: float = 1.0
     """Within which a page whose document is there says at once that it has changed: a look costs the sidecar more than anything else."""
     busy: float = 5.0
-    """For Chrome to answer a look; a page whose scripts run on does not."""
+    """For Chrome to answer a look, and to end a page; a page whose scripts run on may keep it from either."""
     call: float = 15.0
     """For Chrome to answer anything else."""
     whole: float = PATIENCE.total_seconds() - 15.0
@@ -72,12 +73,13 @@ class Lost:
 class Visit:
     """What a page came to; None: nothing was sent, its Poll is over or too little of its time was left.  `later`: s after the instant that
     was noted (`sending`), at most, its last document's request was written (DESIGN 4, Sent).  `received`: bytes that it drew through the
-    proxy; `forbidden`: how often it asked there for what it may not."""
+    proxy; `forbidden`: how often it asked there for what it may not.  `is_left`: Chrome did not end it, and is fit for no other page."""
 
     came: Opened | Lost | None
     later: float = 0.0
     received: int = 0
     forbidden: int = 0
+    is_left: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,7 @@ def open_page(
 ) -> Visit:
     """What the page came to by the monotonic instant `until`.  `agent` is the whole User-Agent.  `gate`: its way to the network; None in a
     Chrome elsewhere, which has its own.  `sending` is called right before the request is written, and notes that instant."""
-    context, tab, later = None, None, 0.0
+    context, tab, later, is_left = None, None, 0.0, False
     came: Opened | Lost | None = None
     try:
         context = _context(cdp, gate)
@@ -143,8 +145,9 @@ def open_page(
         if tab is not None:
             tab.forget()
         if context is not None:
-            _dispose(cdp, context, times)
-    return Visit(came, later) if gate is None else Visit(came, later, gate.received, len(gate.forbidden))
+            is_left = not _disposed(cdp, context, times)
+    received, forbidden = (0, 0) if gate is None else (gate.received, len(gate.forbidden))
+    return Visit(came, later, received, forbidden, is_left)
 
 
 def _context(cdp: Cdp, gate: Gate | None) -> str:
@@ -153,15 +156,16 @@ def _context(cdp: Cdp, gate: Gate | None) -> str:
     return made
 
 
-def _dispose(cdp: Cdp, context: str, times: Times) -> None:
-    """Whatever is left of the page goes; a Chrome that cannot even do that is given up."""
+def _disposed(cdp: Cdp, context: str, times: Times) -> bool:
+    """Whether Chrome has ended whatever is left of the page."""
     try:
-        cdp.call("Target.disposeBrowserContext", {"browserContextId": context}, timeout=times.call)
+        cdp.call("Target.disposeBrowserContext", {"browserContextId": context}, timeout=times.busy)
     except Gone:
-        return
+        return False
     except CdpError as error:
-        log.warning("Chrome does not end a page, it is given up cause=%s", error)
-        cdp.close()
+        log.warning("Chrome did not end a page cause=%s", error)
+        return False
+    return True
 
 
 class _Tab:
@@ -307,6 +311,10 @@ class _Tab:
 
     def _nothing(self, error: str) -> Opened | Lost:
         """No document is shown: nothing came, or what came is nothing to show (a download, 204, a status without a page)."""
+        aborted, heard = error == "net::ERR_ABORTED", self._gate is None or self._gate.received > 0
+        if aborted:  # so says a tab, too, before it says that it has crashed
+            with suppress(Late, Declined):
+                self._call("Runtime.evaluate", {"expression": "0"}, timeout=self._times.busy)
         if isinstance(stopped := self._stopped(), Lost):
             return stopped
         if stopped is not None and stopped.forbidden is not None:
@@ -318,7 +326,10 @@ class _Tab:
         came = self._seen.coming
         if came is not None and error in ("net::ERR_ABORTED", "net::ERR_HTTP_RESPONSE_CODE_FAILURE"):
             return Shown(came.status, came.headers, _plain(came.url), b"", by_header(came.headers))
-        return not_shown(error, answered=came is not None)
+        if aborted and not heard:
+            return Lost("Chrome gave up a request that was not answered")
+        # Of an answer that it has no use for (304, a redirect to a script) Chrome does not even tell.
+        return not_shown(error, answered=came is not None or (aborted and self._gate is not None))
 
     def _gate_said(self) -> NotShown | None:
         """Why the host that the page's frame went to last could not be reached."""

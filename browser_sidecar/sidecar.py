@@ -316,7 +316,7 @@ class Sidecar:
         asked = errand.asked
         self._metrics.page_ended(visit, time.monotonic() - errand.taken)
         self._served += 1
-        self._worn = self._worn or self._served >= self._rhythm.pages
+        self._worn = self._worn or visit.is_left or self._served >= self._rhythm.pages
         match visit.came:
             case None:
                 self._left[asked.token] = (

@@ -30,6 +30,8 @@ class Scripted:
     fault: Exception | None = None
     """What ends every page before it is sent."""
     later: float = 0.0
+    leaves: bool = False
+    """Whether it ends no page."""
     lacking: str | None = None
     weight: int = 1
     version: str | None = "156.0"
@@ -52,7 +54,7 @@ class Scripted:
         self.is_awake = True
         if sending(taken + 60) is None:
             return Visit(None)
-        return Visit(self.deed(asked), self.later, received=10)  # type: ignore[arg-type]
+        return Visit(self.deed(asked), self.later, received=10, is_left=self.leaves)  # type: ignore[arg-type]
 
     def died(self) -> str | None:
         return self.dead

@@ -86,6 +86,14 @@ def test_when_it_is_killed_nothing_of_it_is_left(started: Chrome) -> None:
     started.kill()  # once more does no harm
 
 
+def test_nor_is_its_socket_which_it_makes_in_a_place_for_all(started: Chrome) -> None:
+    """One more directory each time that it sleeps or is started afresh."""
+    socket = (started.profile / "SingletonSocket").readlink()
+    assert socket.is_socket()
+    started.kill()
+    assert not socket.parent.exists()
+
+
 def test_when_its_first_process_is_gone_the_rest_is_ended_all_the_same(started: Chrome) -> None:
     members = family(started)
     os.kill(started.pid, signal.SIGKILL)

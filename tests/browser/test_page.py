@@ -160,10 +160,12 @@ def test_how_a_page_fails_is_told_in_the_words_of_any_fetch(tabs: Tabs, site: Ho
     site.script("/coded", ok(b"<p>plain", "text/html", {"Content-Encoding": "gzip"}))
     site.script("/loop", redirect("/loop", 302))
     site.script("/far", redirect("ftp://site.test/", 302))
+    site.script("/script", redirect("javascript:void 0", 302))
+    site.script("/304", status(304))
     down = net.host("127.1.0.6", name="down.test")
     down.down()
     net.resolver.fail(-3, "away.test")
-    urls = {path: site.url(path) for path in ("/reset", "/cut", "/chunk", "/coded", "/loop", "/far")}
+    urls = {path: site.url(path) for path in ("/reset", "/cut", "/chunk", "/coded", "/loop", "/far", "/script", "/304")}
     urls |= {name: f"http://{name}:{net.port}/" for name in ("down.test", "nowhere.test", "away.test")}
     found = {name: tabs.not_shown(url) for name, url in urls.items()}
     assert {name: (came.trouble, came.line_proved) for name, came in found.items()} == {
@@ -173,6 +175,8 @@ def test_how_a_page_fails_is_told_in_the_words_of_any_fetch(tabs: Tabs, site: Ho
         "/coded": (Trouble.ENCODING, True),
         "/loop": (Trouble.HOPS, True),
         "/far": (Trouble.BAD_URL, True),
+        "/script": (Trouble.FRAMING, True),
+        "/304": (Trouble.FRAMING, True),
         "down.test": (Trouble.CONNECT, True),
         "nowhere.test": (Trouble.DNS, True),
         "away.test": (Trouble.DNS, False),
@@ -183,6 +187,13 @@ def test_how_a_page_fails_is_told_in_the_words_of_any_fetch(tabs: Tabs, site: Ho
 def test_a_request_that_got_no_answer_is_not_written_twice(tabs: Tabs, site: Host, net: Smallnet) -> None:
     site.script("/reset", reset())
     tabs.not_shown(site.url("/reset"))
+    assert len(net.record.of(site)) == 1
+
+
+def test_a_site_that_plays_the_proxy_is_not_given_what_that_is_given(tabs: Tabs, site: Host, net: Smallnet) -> None:
+    """Chrome would take a 407 for our gate's own, and ask again."""
+    site.script("/title", status(407, html(CHAPTER), headers={"Proxy-Authenticate": 'Basic realm="lanes"'}))
+    assert tabs.shown(site.url("/title")).status == 407
     assert len(net.record.of(site)) == 1
 
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 
 import psutil
 import pytest
 
-from browser_sidecar.page import Lost
+from browser_sidecar.cdp import Cdp
+from browser_sidecar.page import Lost, open_page
 from lanes.core.answer import Trouble
-from tests.browser.conftest import CHAPTER, PATIENT, QUICK, Tabs, html
+from lanes.fetch.guard import Guard
+from tests.browser.conftest import AGENT, CHAPTER, PATIENT, QUICK, Tabs, asked_for, html
+from tests.browser.scripted import Peer, Scripted
 from tests.smallnet import Host, Smallnet, ok
 
 BLOCK = b"<p>forty-two bytes of nothing, again and again</p>\n"
@@ -32,20 +37,39 @@ def then_sound(tabs: Tabs, site: Host) -> None:
     assert tabs.running.cdp is before
 
 
-def test_a_tab_that_crashes_is_lost_and_nobody_waits_for_it(tabs: Tabs, site: Host) -> None:
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_tab_that_crashes_is_lost_and_nobody_waits_for_it(tabs: Tabs, site: Host, answered: bool) -> None:
     """CASES H5."""
     site.page("/title", html("<p>no landmark"))
     hold = site.hold("/title")
     with ThreadPoolExecutor(1) as pool:
         page = pool.submit(tabs, site.url("/title"))
         tabs.net.wait_for_visits(1, site, timeout=30)
-        hold.release()
-        tabs.net.quiet()
+        if answered:
+            hold.release()
+            tabs.net.quiet()
         assert tabs.running.chrome is not None
         for each in psutil.Process(tabs.running.chrome.pid).children(recursive=True):
             if "--type=renderer" in each.cmdline():
                 os.kill(each.pid, signal.SIGKILL)
         assert page.result(60) == Lost("the tab crashed")
+    then_sound(tabs, site)
+
+
+def test_a_page_whose_way_to_the_network_crashes_in_chrome_is_lost(tabs: Tabs, site: Host) -> None:
+    """No word came from its Site that it could be charged for."""
+    site.hold("/title")
+    with ThreadPoolExecutor(1) as pool:
+        page = pool.submit(tabs, site.url("/title"))
+        tabs.net.wait_for_visits(1, site, timeout=30)
+        assert tabs.running.chrome is not None
+        (network,) = (
+            each
+            for each in psutil.Process(tabs.running.chrome.pid).children(recursive=True)
+            if "--utility-sub-type=network.mojom.NetworkService" in each.cmdline()
+        )
+        network.kill()
+        assert isinstance(page.result(60), Lost)
     then_sound(tabs, site)
 
 
@@ -71,6 +95,38 @@ def test_scripts_that_run_on_for_ever_are_a_failure_of_their_page_alone(tabs: Ta
     site.page("/title", html(f"<p>x<script>{script}</script>"))
     came = tabs.not_shown(site.url("/title"), times=replace(QUICK, busy=1.0))
     assert (came.trouble, came.line_proved) == (Trouble.TIMEOUT, True)
+    then_sound(tabs, site)
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_page_that_chrome_does_not_end_is_told_to_be_left_there(ends: bool) -> None:
+    """One that floods Chrome may outlive its time in it."""
+
+    def script(peer: Peer) -> None:
+        while True:
+            message = peer.heard()
+            if ends or message["method"] != "Target.disposeBrowserContext":
+                peer.reply(message, {"browserContextId": "c", "targetId": "t", "sessionId": "s"})
+
+    with Scripted(script) as server, closing(Cdp(server.url)) as cdp:
+        visit = open_page(
+            cdp,
+            asked_for("http://site.test/"),
+            agent=AGENT,
+            gate=None,
+            guard=Guard(),
+            sending=lambda _: None,
+            until=time.monotonic() + QUICK.whole,
+            times=QUICK,
+        )
+    assert (visit.came, visit.is_left) == (None, not ends)
+
+
+@pytest.mark.parametrize("says", ["prompt('', long)", "open('data:,' + long)", "fetch('data:,' + long)"])
+def test_a_page_of_which_chrome_tells_at_length_takes_the_browser_from_nobody(tabs: Tabs, site: Host, says: str) -> None:
+    """An event is as long as its page likes."""
+    site.page("/title", html(f"{CHAPTER}<script>const long = 'x'.repeat(7e7); {says}</script>"))
+    assert not isinstance(tabs(site.url("/title"), times=QUICK), Lost)
     then_sound(tabs, site)
 
 

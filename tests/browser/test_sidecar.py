@@ -170,6 +170,16 @@ def test_chrome_is_started_afresh_after_so_many_pages(rows: Rows) -> None:
         assert rows.lost_until is None
 
 
+def test_a_page_that_chrome_does_not_end_costs_a_start_afresh_and_nobody_the_browser(rows: Rows) -> None:
+    """Or a page that keeps Chrome busy would take it from every other Lane for a quarter of an hour, each time that it is read."""
+    with serving(rows, Scripted(leaves=True)) as at_work:
+        for n in range(2):
+            assert rows.opened(rows.asked(f"http://site.test/{n}")) == PAGE
+            until(lambda n=n: at_work.browser.ended == n + 1)  # type: ignore[misc]
+        assert rows.lost_until is None
+        assert (at_work.count("browser_lost_total"), at_work.count("browser_restarts_total")) == (0, 2)
+
+
 def test_chrome_is_started_afresh_past_its_memory_bound(rows: Rows) -> None:
     rhythm = Rhythm(beat=0.05, weigh=0.0, memory=1_000)
     with serving(rows, Scripted(weight=1_001), rhythm) as at_work:
