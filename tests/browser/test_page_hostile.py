@@ -123,7 +123,9 @@ def test_a_page_that_chrome_does_not_end_is_told_to_be_left_there(ends: bool) ->
 
 
 @pytest.mark.parametrize("says", ["prompt('', long)", "open('data:,' + long)", "fetch('data:,' + long)"])
-def test_a_page_of_which_chrome_tells_at_length_takes_the_browser_from_nobody(tabs: Tabs, site: Host, says: str) -> None:
+def test_a_page_of_which_chrome_tells_at_length_takes_the_browser_from_nobody(
+    tabs: Tabs, site: Host, says: str
+) -> None:
     """An event is as long as its page likes."""
     site.page("/title", html(f"{CHAPTER}<script>const long = 'x'.repeat(7e7); {says}</script>"))
     assert not isinstance(tabs(site.url("/title"), times=QUICK), Lost)
