@@ -73,6 +73,9 @@ class Browser(Protocol):
     def memory(self) -> int:
         """Bytes that it takes here."""
 
+    def take_over(self) -> None:
+        """What a sidecar that was killed left behind here goes."""
+
     def keep_house(self) -> None:
         """What is done now and then."""
 
@@ -161,6 +164,9 @@ class OwnChrome:
         awake = self._chrome
         return 0 if awake is None else awake.memory()
 
+    def take_over(self) -> None:
+        chrome.clear_leavings()
+
     def keep_house(self) -> None:
         awake = self._chrome
         chrome.reap_orphans(None if awake is None else awake.pid)
@@ -244,6 +250,9 @@ class ChromeElsewhere:
 
     def memory(self) -> int:
         return 0
+
+    def take_over(self) -> None:
+        return
 
     def keep_house(self) -> None:
         return

@@ -164,6 +164,7 @@ class Sidecar:
     def _is_our_turn(self) -> bool:
         before, self._ours = self._ours, self._turn.take()
         if self._ours and before is not True:
+            self._browser.take_over()
             self._begun, self._beat_at = False, 0.0
         if self._ours is not before:
             log.info("this sidecar serves" if self._ours else "another sidecar serves, this one stands by")
@@ -357,7 +358,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def browser_of(settings: Settings, agent: str) -> Browser:
-    """The Chrome that the settings ask for; what a killed sidecar left behind is cleared away."""
+    """The Chrome that the settings ask for."""
     guard = Guard(settings.allow_networks)
     if settings.browser_ws_url is not None:
         log.warning(
@@ -366,7 +367,6 @@ def browser_of(settings: Settings, agent: str) -> Browser:
         )
         return ChromeElsewhere(settings.browser_ws_url, guard, agent)
     chrome.adopt_orphans()
-    chrome.clear_leavings()
     return OwnChrome(guard, agent, named=settings.browser_binary, sandbox=settings.browser_sandbox)
 
 

@@ -41,6 +41,7 @@ class Scripted:
     opened: list[str] = field(default_factory=list)
     ended: int = 0
     """How often it was given up while awake."""
+    taken_over: int = 0
     ends: threading.Event | None = None
     """Set when it is given up."""
 
@@ -68,6 +69,9 @@ class Scripted:
 
     def memory(self) -> int:
         return self.weight
+
+    def take_over(self) -> None:
+        self.taken_over += 1
 
     def keep_house(self) -> None:
         return

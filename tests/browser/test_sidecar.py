@@ -276,10 +276,11 @@ def test_a_second_sidecar_stands_by_and_takes_over(rows: Rows) -> None:
         working, waiting = (first, second) if first.browser.opened else (second, first)
         assert waiting.browser.opened == []
         assert waiting.metrics.health().state.startswith("standing by")
+        assert (working.browser.taken_over, waiting.browser.taken_over) == (1, 0)
         working.stop()
         rows.wait_for("SELECT FROM lanes.browser WHERE trouble IS NULL")
         assert rows.opened(rows.asked("http://site.test/", "last")) == PAGE
-        assert len(waiting.browser.opened) == 1
+        assert len(waiting.browser.opened) == waiting.browser.taken_over == 1
 
 
 def test_what_a_predecessor_left_is_put_back(rows: Rows) -> None:

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import sys
+from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
 
@@ -131,18 +132,26 @@ def test_it_ends_with_its_chrome_and_says_so(
     assert rows.lost_until is None
 
 
+@pytest.mark.parametrize("stands_by", [False, True])
 def test_one_that_is_killed_leaves_a_chrome_that_the_next_one_ends(
-    rows: Rows, site: Host, start_sidecar: StartSidecar
+    rows: Rows, site: Host, start_sidecar: StartSidecar, tmp_path: Path, stands_by: bool
 ) -> None:
     first = start_sidecar()
     rows.opened(rows.asked(site.url("/title")))
     orphans = first.family() - {first.process.pid}
-    first.process.kill()
-    first.process.wait(30)
-    rows.tell("DELETE FROM lanes.browser_pages")
-    start_sidecar()
-    assert alive(orphans) == set()
-    assert isinstance(rows.opened(rows.asked(site.url("/title"))), Shown)
+    with Process(tmp_path / "second", rows.url) if stands_by else nullcontext() as second:
+        if second is not None:
+            second.says("this one stands by")
+        assert alive(orphans) == orphans
+        first.process.kill()
+        first.process.wait(30)
+        rows.tell("DELETE FROM lanes.browser_pages")
+        if second is None:
+            start_sidecar()
+        else:
+            until(lambda: second.metric("browser_up") == 1, lambda: second.said)
+        until(lambda: alive(orphans) == set(), lambda: str(orphans))
+        assert isinstance(rows.opened(rows.asked(site.url("/title"))), Shown)
 
 
 def test_without_a_chromium_it_stays_up_says_what_to_install_and_does_not_beat(rows: Rows, tmp_path: Path) -> None:
