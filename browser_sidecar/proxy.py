@@ -35,7 +35,7 @@ CONNECTIONS: Final = 64
 PAGE_BYTES: Final = 64 * 2**20
 """Bytes that one page may draw from the network, all its requests together: six times the cap of its document."""
 RESOLVERS: Final = 16
-"""Names asked for at a time, each in a thread of its own."""
+"""Names that one page asks for at a time, each in a thread: what hangs is in the way of no other page."""
 
 T = TypeVar("T")
 
@@ -83,6 +83,7 @@ class Gate:
         """How many were dialled."""
         self.forbidden: list[str] = []
         """What the guard refused, in words."""
+        self.resolvers = ThreadPoolExecutor(RESOLVERS, "resolve")
         self._proxy = proxy
         self._drawn: dict[tuple[str, int], int] = {}
         self._written: dict[tuple[str, int], float] = {}
@@ -155,7 +156,6 @@ class Proxy:
         self._guard, self._limits, self._connections = guard, limits, connections
         self._servers: dict[Gate, asyncio.Server] = {}
         self._tasks: dict[Gate, set[asyncio.Task[None]]] = {}
-        self._resolvers = ThreadPoolExecutor(RESOLVERS, "resolve")
         self._lock = threading.Lock()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
@@ -182,7 +182,6 @@ class Proxy:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
             self._loop.close()
-        self._resolvers.shutdown(wait=False, cancel_futures=True)
 
     def _in_loop(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
@@ -203,6 +202,7 @@ class Proxy:
             return
         for listening in server.sockets:
             self._loop.remove_reader(listening.fileno())
+        gate.resolvers.shutdown(wait=False, cancel_futures=True)
         tasks = self._tasks.pop(gate)
         for task in tasks:
             task.cancel()
@@ -247,7 +247,7 @@ class Proxy:
 
     async def _carry(self, gate: Gate, asked: Asked, chrome: Side) -> None:
         try:
-            origin = await self._dialled(asked.host, asked.port)
+            origin = await self._dialled(gate, asked.host, asked.port)
         except _Failed as failed:
             gate.note(asked.host, asked.port, failed.failure)
             if asked.onward is None:  # a plain request gets no answer at all, lest ours be taken for its Site's
@@ -271,9 +271,9 @@ class Proxy:
         finally:
             origin.transport.abort()
 
-    async def _dialled(self, host: str, port: int) -> Side:
+    async def _dialled(self, gate: Gate, host: str, port: int) -> Side:
         """A connection to an address that was checked just now.  Raises: _Failed."""
-        addresses = await self._addresses(host, port)
+        addresses = await self._addresses(gate, host, port)
         failures: list[OSError] = []
         ends = self._loop.time() + self._limits.connect
         for address in addresses:
@@ -291,10 +291,10 @@ class Proxy:
         why = "no connection in time" if isinstance(failures[-1], TimeoutError) else _why(failures[-1])
         raise _Failed(Failure(Trouble.CONNECT, f"{host}: {why}", line_proved=refused))
 
-    async def _addresses(self, host: str, port: int) -> tuple[str, ...]:
+    async def _addresses(self, gate: Gate, host: str, port: int) -> tuple[str, ...]:
         try:
             named = await self._loop.run_in_executor(
-                self._resolvers, self._guard.resolve, host, port, self._limits.resolve
+                gate.resolvers, self._guard.resolve, host, port, self._limits.resolve
             )
         except TimeoutError:
             raise _Failed(Failure(Trouble.DNS, f"{host}: the name system did not answer in time")) from None

@@ -5,15 +5,17 @@ from __future__ import annotations
 import base64
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from dataclasses import replace
 
 import pytest
 
-from browser_sidecar.proxy import Gate, Proxy
+from browser_sidecar.proxy import RESOLVERS, Gate, Proxy
 from lanes.core.answer import Trouble
 from lanes.fetch.guard import Guard
 from lanes.fetch.limits import LIMITS
 from tests.smallnet import ALLOWED, Host, Smallnet, endless, ok, raw
+from tests.waiting import until
 
 DEADLINE = 20.0
 QUICK = replace(LIMITS, resolve=0.3, connect=1.0, fall_back=0.3)
@@ -203,6 +205,22 @@ def test_a_name_that_is_none_is_a_failure_of_the_name_system(gate: Gate, net: Sm
         "away.test": (Trouble.DNS, False),
         "slow.test": (Trouble.DNS, False),
     }
+
+
+def test_names_that_hang_are_in_the_way_of_no_other_page(net: Smallnet, site: Host) -> None:
+    proxy = Proxy(Guard([str(ALLOWED)], net.resolver))
+    names = [f"slow-{n}.test" for n in range(2 * RESOLVERS)]
+    with closing(proxy), ExitStack() as stack:
+        hanging, other = proxy.open(), proxy.open()
+        assert hanging is not None
+        assert other is not None
+        for name in names:
+            net.resolver.delay(name, 10 * DEADLINE)
+            wire = stack.enter_context(socket.create_connection(("127.0.0.1", hanging.port), timeout=DEADLINE))
+            wire.sendall(f"CONNECT {name}:{net.port} HTTP/1.1\r\n{credentials(hanging)}\r\n".encode())
+        until(lambda: len({each.name for each in net.resolver.asked}) >= RESOLVERS)
+        assert tunnelled(other, f"site.test:{net.port}").endswith(b"hello")
+        assert {hanging.failure(name, net.port) for name in names} == {None}, "they hang still"
 
 
 def test_a_black_hole_costs_a_connect_deadline(gate: Gate, net: Smallnet) -> None:
