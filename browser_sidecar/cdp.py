@@ -246,6 +246,8 @@ class Cdp:
                     return
                 if kind == websocket.ABNF.OPCODE_TEXT and frame:
                     self._take(json.loads(frame.decode("utf-8", "replace")))
+        except Gone:
+            pass  # it was closed while an event was being answered
         except (websocket.WebSocketException, OSError) as error:
             self._die(_said(error))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:

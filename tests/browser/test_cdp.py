@@ -13,6 +13,7 @@ import pytest
 from browser_sidecar import cdp as protocol
 from browser_sidecar.cdp import Cdp, Declined, Gone, Late, Silence
 from tests.browser.scripted import Peer, Scripted, frame
+from tests.waiting import until
 
 PATIENT = Silence()
 IMPATIENT = Silence(ask=0.1, end=0.4)
@@ -301,6 +302,35 @@ def test_closing_fails_what_waits() -> None:
         cdp.close()
         with pytest.raises(Gone, match="closed"):
             pending.result()
+
+
+def test_who_answers_an_event_while_it_is_closed_learns_that_and_nothing_else_happens() -> None:
+    heard, closed, learnt = threading.Event(), threading.Event(), list[str]()
+
+    def script(peer: Peer) -> None:
+        peer.heard()
+        peer.say({"method": "Fetch.requestPaused", "params": {}, "sessionId": "s"})
+        peer.wait_for_the_end()
+
+    def answer(*_: object) -> None:
+        heard.set()
+        assert closed.wait(LONG)
+        try:
+            cdp.tell("Fetch.continueRequest", {}, "s")
+        except Gone as gone:
+            learnt.append(str(gone))
+            raise
+
+    with connected(script, Silence(ask=IMPATIENT.ask, end=LONG)) as cdp:
+        cdp.listen("s", answer)
+        cdp.tell("Page.enable", {}, "s")
+        assert heard.wait(LONG)
+        with ThreadPoolExecutor(1) as pool:
+            closing = pool.submit(cdp.close)
+            until(lambda: cdp.dead is not None)
+            closed.set()
+            closing.result(LONG)
+    assert learnt == ["closed"]
 
 
 def test_where_nobody_listens_there_is_no_connection() -> None:
