@@ -11,8 +11,10 @@ import json
 import logging
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import Final, Protocol
+from functools import partial
+from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
 from browser_sidecar import chrome
@@ -39,6 +41,13 @@ NOT_HELD: Final = (
     "addresses"
 )
 """What DevTools has no way to stop in a Chrome elsewhere, for its owner."""
+SHARED: Final = {
+    "autoAttach": True,
+    "waitForDebuggerOnStart": True,
+    "flatten": True,
+    "filter": [{"type": "shared_worker"}, {"type": "service_worker"}, {"exclude": True}],
+}
+"""What belongs to no page is told of, and waits until it is let go."""
 
 _ENDING: Final = "it is being ended"
 
@@ -190,6 +199,8 @@ class OwnChrome:
                 try:
                     self._cdp = Cdp(self._chrome.url)
                     self._says = f"{self._cdp.call('Browser.getVersion')['userAgent']} {self._agent}"
+                    self._cdp.listen(None, partial(_introduce, self._cdp, self._says))
+                    self._cdp.call("Target.setAutoAttach", SHARED)
                 except CdpError as error:
                     self.give_up()
                     raise NotStarted(f"Chrome started, but its DevTools do not answer: {error}") from error
@@ -282,6 +293,13 @@ class ChromeElsewhere:
         if cdp is not None:
             cdp.close()
         raise NotStarted(f"no Chrome answers at LANES_BROWSER_WS_URL: {why}", TRIES_AGAIN) from cause
+
+
+def _introduce(cdp: Cdp, agent: str, method: str, params: Mapping[str, Any]) -> None:
+    """Has a worker that belongs to no page say who it is before it begins: what a page says of itself does not reach it."""
+    if method == "Target.attachedToTarget":
+        cdp.tell("Network.setUserAgentOverride", {"userAgent": agent}, params["sessionId"])
+        cdp.tell("Runtime.runIfWaitingForDebugger", {}, params["sessionId"])
 
 
 def _devtools(url: str) -> str:
