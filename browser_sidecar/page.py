@@ -250,7 +250,7 @@ class _Tab:
             if document is not None and document is self._seen.current:
                 if (came := self._judged_now(document, look, now, until)) is not None:
                     return came
-            elif now >= until:
+            if now >= until:
                 return NotShown(Trouble.TIMEOUT, "one document after the other")
             before = look if document is not None and document.ended else None
             if before is None:
@@ -373,27 +373,31 @@ class _Tab:
             self._judged = (key, held, sign is None or sign.clears)
         return self._judged[1], self._judged[2]
 
-    def _read(self, document: Document, held: str | None = None) -> Opened:
-        """The page as it is now."""
-        length, pieces, at = self._evaluated(_KEEP, self._times.call), [], 0
-        size = 0
-        while isinstance(length, int) and at < length <= LIMITS.decoded:
+    def _read(self, document: Document, held: str | None = None) -> Opened | None:
+        """The page as it is now; None where it went on meanwhile, to another document."""
+        length, html = self._kept()
+        look = self._look()
+        if document is not self._seen.current or (self._world is not None and self._world[0] != document.loader):
+            return None
+        if length is None:
+            return NotShown(Trouble.TIMEOUT, "its scripts never came to rest")
+        if max(length, len(html)) > LIMITS.decoded:
+            return NotShown(Trouble.OVERSIZE, f"more than {LIMITS.decoded} bytes of HTML")
+        url = document.url if look is None or len(look.url) > LONGEST_URL else look.url
+        return Shown(document.status, document.headers, _plain(url), html, held)
+
+    def _kept(self) -> tuple[int | None, bytes]:
+        """The characters of the page that is shown (None: they cannot be had), and as much of it as may be read."""
+        length, html, at = self._evaluated(_KEEP, self._times.call), bytearray(), 0
+        if not isinstance(length, int):
+            return None, b""
+        while at < length <= LIMITS.decoded and len(html) <= LIMITS.decoded:
             found = self._evaluated(_PIECE % (at, PIECE, at), self._times.call)
             if not isinstance(found, list) or not isinstance(found[0], int) or found[0] <= at:
-                length = None
-                break
+                return None, b""
             at = found[0]
-            pieces.append(str(found[1]).encode("utf-8", "replace"))
-            size += len(pieces[-1])
-            if size > LIMITS.decoded:
-                break
-        if not isinstance(length, int):
-            return NotShown(Trouble.TIMEOUT, "its scripts never came to rest")
-        if max(length, size) > LIMITS.decoded:
-            return NotShown(Trouble.OVERSIZE, f"more than {LIMITS.decoded} bytes of HTML")
-        look = self._look()
-        url = document.url if look is None or len(look.url) > LONGEST_URL else look.url
-        return Shown(document.status, document.headers, _plain(url), b"".join(pieces), held)
+            html += str(found[1]).encode("utf-8", "replace")
+        return length, bytes(html)
 
     def _evaluated(self, script: str, timeout: float | None = None) -> Any:
         """The value of a script in a world of our own inside the page, where the page's scripts have changed nothing.  None where there

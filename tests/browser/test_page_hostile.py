@@ -132,6 +132,16 @@ def test_a_page_of_which_chrome_tells_at_length_takes_the_browser_from_nobody(
     then_sound(tabs, site)
 
 
+def test_a_page_that_goes_on_while_it_is_read_is_read_where_it_went(tabs: Tabs, site: Host) -> None:
+    """Never half of the one, nor the words of the other under its status; a large one takes a while."""
+    large = "<div hidden>" + "<i>nothing</i>" * 300_000 + "</div>"
+    late = f"document.body.insertAdjacentHTML('afterbegin', '{CHAPTER}'); setTimeout(() => location = '/two', 150)"
+    site.page("/title", html(f"{large}<script>onload = () => setTimeout(() => {{ {late} }}, 500)</script>"))
+    site.page("/two", html("<p class=chapter>Two</p>"))
+    came = tabs.shown(site.url("/title"))
+    assert (b">Two<" in came.html, b">One<" in came.html) == (came.url == site.url("/two"), came.url == site.url("/title"))
+
+
 def test_scripts_that_end_every_timer_hide_no_chapter(tabs: Tabs, site: Host) -> None:
     """Pages do so against whoever debugs them."""
     site.script("/late", ok("", "text/plain").after(2))
