@@ -247,9 +247,9 @@ class _Tab:
             if (stopped := self._stopped()) is not None:
                 return stopped
             document, look, now = self._seen.current, self._look(before, until), time.monotonic()
-            if document is not None and document is self._seen.current:
-                if (came := self._judged_now(document, look, now, until)) is not None:
-                    return came
+            shown = document if document is self._seen.current else None
+            if shown is not None and (came := self._judged_now(shown, look, now, until)) is not None:
+                return came
             if now >= until:
                 return NotShown(Trouble.TIMEOUT, "one document after the other")
             before = look if document is not None and document.ended else None

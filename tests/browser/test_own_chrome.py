@@ -26,7 +26,7 @@ STARTS = """
 
 
 def test_all_that_a_page_starts_says_who_it_is(binary: Binary) -> None:
-    """Shared workers and service workers too, which belong to no page; but for a service worker's own script, which Chrome itself asks for."""
+    """Workers that belong to no page, too; but for a service worker's own script, which Chrome itself asks for."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("127.1.0.5").configure_cert(context)
     with Smallnet(tls=context) as net:

@@ -139,7 +139,10 @@ def test_a_page_that_goes_on_while_it_is_read_is_read_where_it_went(tabs: Tabs, 
     site.page("/title", html(f"{large}<script>onload = () => setTimeout(() => {{ {late} }}, 500)</script>"))
     site.page("/two", html("<p class=chapter>Two</p>"))
     came = tabs.shown(site.url("/title"))
-    assert (b">Two<" in came.html, b">One<" in came.html) == (came.url == site.url("/two"), came.url == site.url("/title"))
+    assert (b">Two<" in came.html, b">One<" in came.html) == (
+        came.url == site.url("/two"),
+        came.url == site.url("/title"),
+    )
 
 
 def test_scripts_that_end_every_timer_hide_no_chapter(tabs: Tabs, site: Host) -> None:
