@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 import psutil
 import pytest
@@ -22,6 +22,8 @@ import pytest
 from browser_sidecar.chrome import Binary
 from tests.browser.rows import Rows, until
 from tests.process.fix_supervisor import lanes_environ
+
+T = TypeVar("T")
 
 ROOT = Path(__file__).parents[2]
 NUMBER = 3
@@ -81,7 +83,7 @@ class Process:
             lambda: [
                 each
                 for each in self.children()
-                if os.getpgid(each.pid) == each.pid and "--headless=new" in each.cmdline()
+                if still(each, lambda it: os.getpgid(it.pid) == it.pid and "--headless=new" in it.cmdline(), False)
             ],
             lambda: self.said,
         )
@@ -89,10 +91,10 @@ class Process:
 
     def weight(self) -> int:
         """Bytes that Chrome's family takes, what it shares counted once (PSS)."""
-        return sum(each.memory_full_info().pss for each in self.children())
+        return sum(still(each, lambda it: it.memory_full_info().pss, 0) for each in self.children())
 
     def zombies(self) -> list[psutil.Process]:
-        return [each for each in self.children() if each.status() == psutil.STATUS_ZOMBIE]
+        return [each for each in self.children() if still(each, lambda it: it.status(), "") == psutil.STATUS_ZOMBIE]
 
     def metric(self, name: str) -> float:
         """The value of a metric, labels as they are written."""
@@ -114,6 +116,14 @@ class Process:
         """Its exit code, after a signal."""
         self.process.send_signal(how)
         return self.process.wait(30)
+
+
+def still(process: psutil.Process, ask: Callable[[psutil.Process], T], gone: T) -> T:
+    """What a process says of itself; `gone` where it has ended since it was found."""
+    try:
+        return ask(process)
+    except (psutil.NoSuchProcess, ProcessLookupError):
+        return gone
 
 
 def alive(pids: set[int]) -> set[int]:
