@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -90,8 +91,15 @@ class Process:
         return found[0].pid  # type: ignore[no-any-return,index]
 
     def weight(self) -> int:
-        """Bytes that Chrome's family takes, what it shares counted once (PSS)."""
-        return sum(still(each, lambda it: it.memory_full_info().pss, 0) for each in self.children())
+        """Bytes that Chrome's family has for itself, what it shares counted once, when the process of its last page has ended.  Pages of
+        files are left out: whether another Chrome runs on this machine decides what they weigh."""
+        until(
+            lambda: (
+                not any(still(each, lambda it: "--type=renderer" in it.cmdline(), False) for each in self.children())
+            ),
+            lambda: str(self.children()),
+        )
+        return sum(still(each, _own_memory, 0) for each in self.children())
 
     def zombies(self) -> list[psutil.Process]:
         return [each for each in self.children() if still(each, lambda it: it.status(), "") == psutil.STATUS_ZOMBIE]
@@ -122,8 +130,13 @@ def still(process: psutil.Process, ask: Callable[[psutil.Process], T], gone: T) 
     """What a process says of itself; `gone` where it has ended since it was found."""
     try:
         return ask(process)
-    except (psutil.NoSuchProcess, ProcessLookupError):
+    except (psutil.NoSuchProcess, ProcessLookupError, FileNotFoundError):
         return gone
+
+
+def _own_memory(process: psutil.Process) -> int:
+    text = Path("/proc", str(process.pid), "smaps_rollup").read_text(encoding="ascii")
+    return sum(int(kib) * 1024 for kib in re.findall(r"^Pss_(?:Anon|Shmem): +([0-9]+) kB$", text, re.MULTILINE))
 
 
 def alive(pids: set[int]) -> set[int]:
