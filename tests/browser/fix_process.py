@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 import psutil
 import pytest
@@ -22,6 +23,8 @@ import pytest
 from browser_sidecar.chrome import Binary
 from tests.browser.rows import Rows, until
 from tests.process.fix_supervisor import lanes_environ
+
+T = TypeVar("T")
 
 ROOT = Path(__file__).parents[2]
 NUMBER = 3
@@ -81,18 +84,25 @@ class Process:
             lambda: [
                 each
                 for each in self.children()
-                if os.getpgid(each.pid) == each.pid and "--headless=new" in each.cmdline()
+                if still(each, lambda it: os.getpgid(it.pid) == it.pid and "--headless=new" in it.cmdline(), False)
             ],
             lambda: self.said,
         )
         return found[0].pid  # type: ignore[no-any-return,index]
 
     def weight(self) -> int:
-        """Bytes that Chrome's family takes, what it shares counted once (PSS)."""
-        return sum(each.memory_full_info().pss for each in self.children())
+        """Bytes that Chrome's family has for itself, what it shares counted once, when the process of its last page has ended.  Pages of
+        files are left out: whether another Chrome runs on this machine decides what they weigh."""
+        until(
+            lambda: (
+                not any(still(each, lambda it: "--type=renderer" in it.cmdline(), False) for each in self.children())
+            ),
+            lambda: str(self.children()),
+        )
+        return sum(still(each, _own_memory, 0) for each in self.children())
 
     def zombies(self) -> list[psutil.Process]:
-        return [each for each in self.children() if each.status() == psutil.STATUS_ZOMBIE]
+        return [each for each in self.children() if still(each, lambda it: it.status(), "") == psutil.STATUS_ZOMBIE]
 
     def metric(self, name: str) -> float:
         """The value of a metric, labels as they are written."""
@@ -114,6 +124,19 @@ class Process:
         """Its exit code, after a signal."""
         self.process.send_signal(how)
         return self.process.wait(30)
+
+
+def still(process: psutil.Process, ask: Callable[[psutil.Process], T], gone: T) -> T:
+    """What a process says of itself; `gone` where it has ended since it was found."""
+    try:
+        return ask(process)
+    except (psutil.NoSuchProcess, ProcessLookupError, FileNotFoundError):
+        return gone
+
+
+def _own_memory(process: psutil.Process) -> int:
+    text = Path("/proc", str(process.pid), "smaps_rollup").read_text(encoding="ascii")
+    return sum(int(kib) * 1024 for kib in re.findall(r"^Pss_(?:Anon|Shmem): +([0-9]+) kB$", text, re.MULTILINE))
 
 
 def alive(pids: set[int]) -> set[int]:
