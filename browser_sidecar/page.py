@@ -1,17 +1,17 @@
 """One page, opened in a fresh context of a running Chrome, waited for and read (DESIGN 7).
 
-Owns what is waited for, for how long, and what the page came to.  Refuses to own: rows, the process, the way to the network.  Must never
+Owns what is waited for, for how long, and what the page came to.  Refuses to own: rows, the process, the way to the network, and how a page
+is looked at (`sight`).  Must never
 break: whatever a page does, it ends in its time, nothing of it is left for the next, and what it came to can be written down.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
 
@@ -19,19 +19,17 @@ from browser_sidecar.cdp import Cdp, CdpError, Declined, Gone, Late
 from browser_sidecar.failures import not_shown
 from browser_sidecar.proxy import Gate
 from browser_sidecar.seen import CRASHED, MOST, NO_BUFFERS, NOWHERE, STOPPED_AT_BIRTH, Document, Seen
+from browser_sidecar.sight import Look, Sight
 from browser_sidecar.storable import storable
 from browser_sidecar.unwanted import MEDIA, patterns
 from lanes.core.answer import Trouble
-from lanes.core.challenge import LOOKED_AT, by_header, sign_of
+from lanes.core.challenge import by_header, sign_of
 from lanes.core.pages import PATIENCE, SETTLING, NotShown, Opened, PageAsked, Shown
 from lanes.core.urls import LONGEST_URL, split
 from lanes.fetch.guard import Guard
 from lanes.fetch.limits import LIMITS
 
 log = logging.getLogger("browser_sidecar.page")
-
-PIECE: Final = 2**21
-"""Characters of a page that are read at a time: other tabs share the socket."""
 
 Sending = Callable[[float], timedelta | None]
 """Asks, no longer than until a monotonic instant, whether a page may be sent: after what wait; None: not at all."""
@@ -80,40 +78,6 @@ class Visit:
     received: int = 0
     forbidden: int = 0
     is_left: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """A page at one instant."""
-
-    url: str
-    ready: str
-    landmark: bool
-    settled: bool
-    title: str
-
-
-# Scripts of a page that end all timers, as some do, do not end `postTask`.
-_LOOK: Final = """(async (landmark, settles, before, within) => {
-  const has = s => { try { return !!s && document.querySelector(s) !== null } catch { return false } };
-  const look = () => [location.href, document.readyState, has(landmark), has(settles), document.title.slice(0, 300)];
-  const until = performance.now() + within;
-  if (before === null) return look();
-  do await scheduler.postTask(() => {}, {delay: 100});
-  while (String(look()) === String(before) && performance.now() < until);
-  return look();
-})(%s)"""
-_HEAD: Final = f"(document.documentElement?.outerHTML ?? '').slice(0, {LOOKED_AT})"
-_KEEP: Final = """(() => {
-  const kind = document.doctype ? '<!DOCTYPE html>\\n' : '';
-  globalThis.page = (kind + (document.documentElement?.outerHTML ?? '')).toWellFormed();
-  return page.length;
-})()"""
-_PIECE: Final = """(() => {
-  let end = Math.min(%d + %d, page.length);
-  if (end < page.length && (page.charCodeAt(end) & 0xfc00) === 0xdc00) end--;
-  return [end, page.slice(%d, end)];
-})()"""
 
 
 def open_page(
@@ -182,7 +146,6 @@ class _Tab:
         times: Times,
     ) -> None:
         self._cdp, self._asked, self._gate, self._times = cdp, asked, gate, times
-        self._world: tuple[str, int] | None = None
         self._held_since: float | None = None
         self._judged: tuple[tuple[str, ...], str | None, bool] | None = None
         self._call("Browser.setDownloadBehavior", {"behavior": "deny", "browserContextId": context}, at=None)
@@ -191,6 +154,7 @@ class _Tab:
         attached = self._call("Target.attachToTarget", {"targetId": self._frame, "flatten": True}, at=None)
         self._session: str = attached["sessionId"]
         self._seen = Seen(cdp, self._session, self._frame, asked, gate, guard, agent)
+        self._sight = Sight(self._call, self._frame, asked)
         cdp.listen(self._session, self._seen.hear)
         kinds = () if gate is None else ("Document", *MEDIA)
         # Where no gate judges, every request that can be is looked at before it is made.
@@ -242,11 +206,12 @@ class _Tab:
 
     def _settled(self, until: float) -> Opened | Lost:
         """Looks at the page until it is what it will be."""
-        before: _Look | None = None
+        before: Look | None = None
         while True:
             if (stopped := self._stopped()) is not None:
                 return stopped
-            document, look, now = self._seen.current, self._look(before, until), time.monotonic()
+            document = self._seen.current
+            look, now = self._look(document, before, until), time.monotonic()
             shown = document if document is self._seen.current else None
             if shown is not None and (came := self._judged_now(shown, look, now, until)) is not None:
                 return came
@@ -256,7 +221,7 @@ class _Tab:
             if before is None:
                 self._seen.wait(self._times.look)
 
-    def _judged_now(self, document: Document, look: _Look | None, now: float, until: float) -> Opened | None:
+    def _judged_now(self, document: Document, look: Look | None, now: float, until: float) -> Opened | None:
         """What the document that is shown comes to; None: it is still waited for."""
         has_landmark = look is not None and look.landmark
         held, clears = (None, False) if has_landmark and not by_header(document.headers) else self._held(document, look)
@@ -273,7 +238,7 @@ class _Tab:
             return NotShown(Trouble.TIMEOUT, why)
         return None
 
-    def _is_there(self, document: Document, look: _Look, now: float) -> bool:
+    def _is_there(self, document: Document, look: Look, now: float) -> bool:
         """Whether the page is what was waited for, or nothing that is worth a wait."""
         settled = look.settled and look.ready == "complete" and now >= document.at + self._times.settled
         return look.landmark or settled or (document.status >= 400 and look.ready == "complete")
@@ -339,45 +304,33 @@ class _Tab:
             return None
         return NotShown(failure.trouble, failure.detail, failure.forbidden, failure.line_proved)
 
-    def _look(self, before: _Look | None = None, until: float = 0.0) -> _Look | None:
-        """The page now; or, where it was looked at `before`, once it is otherwise, but after a while, and at `until`, as it is.  None where
-        it cannot be looked at: it is just going, or busy."""
-        document, within = self._seen.current, 0.0
-        if before is not None and document is not None:
-            due = min(until, document.at + self._times.settling, time.monotonic() + self._times.watch)
-            within = max(0.0, due - time.monotonic())
-        asked = (
-            self._asked.landmark,
-            self._asked.settles_for,
-            None if before is None else astuple(before),
-            within * 1000,
-        )
-        found = self._evaluated(_LOOK % json.dumps(asked)[1:-1], self._times.busy + within)
-        if not isinstance(found, list) or len(found) != 5:
+    def _look(self, document: Document | None, before: Look | None, until: float) -> Look | None:
+        """The page now; or, where it was looked at `before`, once it is otherwise, but after a while, and at `until`, as it is."""
+        if document is None:
             return None
-        url, ready, landmark, settled, title = found
-        return _Look(str(url), str(ready), landmark is True, settled is True, str(title))
+        now = time.monotonic()
+        due = now if before is None else min(until, document.at + self._times.settling, now + self._times.watch)
+        return self._sight.look(document.loader, self._times.busy, before, max(0.0, due - now))
 
-    def _held(self, document: Document, look: _Look | None) -> tuple[str | None, bool]:
+    def _held(self, document: Document, look: Look | None) -> tuple[str | None, bool]:
         """What refuses us, in words, and whether it may clear by itself; looked at again when the page has changed."""
         header = by_header(document.headers)
         if look is None:
             return header, True
         key = (document.loader, look.url, look.ready, look.title)
         if self._judged is None or self._judged[0] != key:
-            head = self._evaluated(_HEAD)
-            if not isinstance(head, str):
+            if (head := self._sight.head(document.loader, self._times.busy)) is None:
                 return header, True
-            sign = sign_of(head.encode("utf-8", "replace"), document.headers.get("content-type"), look.url)
+            sign = sign_of(head, document.headers.get("content-type"), look.url)
             held = header if sign is None else sign.what
             self._judged = (key, held, sign is None or sign.clears)
         return self._judged[1], self._judged[2]
 
     def _read(self, document: Document, held: str | None = None) -> Opened | None:
         """The page as it is now; None where it went on meanwhile, to another document."""
-        length, html = self._kept()
-        look = self._look()
-        if document is not self._seen.current or (self._world is not None and self._world[0] != document.loader):
+        length, html = self._sight.html(document.loader, self._times.call)
+        look = self._sight.look(document.loader, self._times.busy)
+        if document is not self._seen.current or self._sight.has_gone_on(document.loader):
             return None
         if length is None:
             return NotShown(Trouble.TIMEOUT, "its scripts never came to rest")
@@ -385,48 +338,6 @@ class _Tab:
             return NotShown(Trouble.OVERSIZE, f"more than {LIMITS.decoded} bytes of HTML")
         url = document.url if look is None or len(look.url) > LONGEST_URL else look.url
         return Shown(document.status, document.headers, _plain(url), html, held)
-
-    def _kept(self) -> tuple[int | None, bytes]:
-        """The characters of the page that is shown (None: they cannot be had), and as much of it as may be read."""
-        length, html, at = self._evaluated(_KEEP, self._times.call), bytearray(), 0
-        if not isinstance(length, int):
-            return None, b""
-        while at < length <= LIMITS.decoded and len(html) <= LIMITS.decoded:
-            found = self._evaluated(_PIECE % (at, PIECE, at), self._times.call)
-            if not isinstance(found, list) or not isinstance(found[0], int) or found[0] <= at:
-                return None, b""
-            at = found[0]
-            html += str(found[1]).encode("utf-8", "replace")
-        return length, bytes(html)
-
-    def _evaluated(self, script: str, timeout: float | None = None) -> Any:
-        """The value of a script in a world of our own inside the page, where the page's scripts have changed nothing.  None where there
-        is none to be had."""
-        document = self._seen.current
-        if document is None:
-            return None
-        within = self._times.busy if timeout is None else timeout
-        try:
-            if self._world is None or self._world[0] != document.loader:
-                self._world = self._made_world(within)
-            if self._world[0] != document.loader:  # the page has gone on, and we have yet to be told
-                return None
-            asked = {
-                "expression": script,
-                "contextId": self._world[1],
-                "returnByValue": True,
-                "awaitPromise": True,
-            }
-            return self._call("Runtime.evaluate", asked, timeout=within)["result"].get("value")
-        except (Late, Declined):
-            self._world = None
-            return None
-
-    def _made_world(self, within: float) -> tuple[str, int]:
-        """A world in the document that is shown, and which one that is: where it answers later, no other had come in between."""
-        made = self._call("Page.createIsolatedWorld", {"frameId": self._frame, "worldName": "lanes"}, timeout=within)
-        tree = self._call("Page.getFrameTree", timeout=within)
-        return tree["frameTree"]["frame"]["loaderId"], made["executionContextId"]
 
     def _call(
         self, method: str, params: Mapping[str, Any] | None = None, *, at: str | None = "", timeout: float | None = None
