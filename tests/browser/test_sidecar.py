@@ -219,7 +219,7 @@ def test_without_chrome_the_browser_is_down_and_it_is_said_what_to_do(rows: Rows
 
 def test_what_nothing_holds_in_a_chrome_elsewhere_is_told_by_its_row_and_its_health(rows: Rows) -> None:
     with serving(rows, Scripted(not_held="it runs elsewhere")) as at_work:
-        assert rows.one("SELECT not_held FROM lanes.browser").not_held == "it runs elsewhere"
+        rows.wait_for("SELECT FROM lanes.browser WHERE not_held = 'it runs elsewhere'")
         until(lambda: at_work.metrics.health().state == "Chrome sleeps; it runs elsewhere")
     with serving(rows, Scripted()):
         rows.wait_for("SELECT FROM lanes.browser WHERE not_held IS NULL")
