@@ -144,13 +144,18 @@ class LaneMetrics:
         self._polls[label].inc()
         if seconds is not None:
             self._fetch.observe(seconds)
-        self._counters["lanes_bytes_total"].inc(wire_bytes)
-        self._counters["lanes_new_chapters_total"].inc(new_chapters)
-        self._counters["lanes_put_backs_total"].inc(label is Label.PUT_BACK)
-        self._counters["lanes_host_backoffs_total"].inc(backed_off)
-        self._counters["lanes_waits_obeyed_total"].inc(told_to_wait)
-        self._counters["lanes_refusals_total"].inc(refused)
-        self._counters["lanes_retirements_total"].inc(retired)
+        counted = {
+            "lanes_bytes_total": wire_bytes,
+            "lanes_new_chapters_total": new_chapters,
+            "lanes_put_backs_total": label is Label.PUT_BACK,
+            "lanes_host_backoffs_total": backed_off,
+            "lanes_waits_obeyed_total": told_to_wait,
+            "lanes_refusals_total": refused,
+            "lanes_retirements_total": retired,
+        }
+        for name, amount in counted.items():
+            if amount:
+                self._counters[name].inc(amount)
 
     def lease_abandoned(self) -> None:
         """A claim found the lease of a worker that died."""

@@ -11,7 +11,7 @@ import random
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
 
@@ -278,24 +278,19 @@ def request_of(site: Site, claim: Claim, *, further: bool) -> Request:
     Lane enters, because it is another Site's."""
     resume = None if claim.resume is None or claim.resume.robots else claim.resume
     onward = None if resume is None else split(resume.url)
-    asked = Request(
+    due = claim.unconditional_at is None or claim.claimed_at - claim.unconditional_at >= UNCONDITIONAL_AFTER
+    sent_back = None if due or claim.memory.distrusted else claim.validators
+    return Request(
         claim.url,
+        etag=sent_back.etag if sent_back else None,
+        last_modified=sent_back.last_modified if sent_back else None,
+        validators_url=sent_back.url if sent_back else None,
         accept=site.accept,
         address=claim.address,
         dial=claim.dial,
         resume=resume,
         further=further or (onward is not None and onward.host != claim.host),
         hosts=site.hosts,
-    )
-    validators = claim.validators
-    due = claim.unconditional_at is None or claim.claimed_at - claim.unconditional_at >= UNCONDITIONAL_AFTER
-    if validators is None or due or claim.memory.distrusted:
-        return asked
-    return replace(
-        asked,
-        etag=validators.etag,
-        last_modified=validators.last_modified,
-        validators_url=validators.url,
     )
 
 

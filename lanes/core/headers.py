@@ -83,6 +83,8 @@ def keep_alive(headers: Mapping[str, str]) -> timedelta | None:
 
 def _readings(value: str, headers: Mapping[str, str], now: datetime) -> list[timedelta]:
     """Every way to read a value that may be several joined by a comma, although a date holds a comma itself."""
+    if not value:
+        return []
     parts = value[:_LONGEST_VALUE].split(",")
     dates = [_date(part) for part in (*parts, *(f"{day},{rest}" for day, rest in pairwise(parts)))]
     since = date(headers) or now

@@ -99,8 +99,7 @@ def decide(claim: Claim, judged: Judgement, known: Known, around: Circumstances)
     series_wait = _retry_after(judged, around.now) if judged.retry_after is not None else None
     match judged.meaning:
         case Unchanged(how=how, validators=validators):
-            settled = _good(claim, judged, around, host, Label.UNCHANGED, how)
-            settled = replace(settled, validators=validators)
+            settled = _good(claim, judged, around, host, how, validators)
         case Read():
             settled = _document(claim, judged, judged.meaning, known, around, host)
         case Failed():
@@ -120,9 +119,7 @@ def decide(claim: Claim, judged: Judgement, known: Known, around: Circumstances)
             raise ValueError("a Poll that was put back is not settled")
         case _:
             assert_never(judged.meaning)
-    if settled.good:
-        settled = replace(settled, consequences=consequences.of_good(claim, judged, known, around))
-    return _with(settled, series_wait, judged, claim, around)
+    return _with(settled, series_wait, judged, known, claim, around)
 
 
 def _rest(claim: Claim, around: Circumstances) -> timedelta:
@@ -132,11 +129,27 @@ def _rest(claim: Claim, around: Circumstances) -> timedelta:
 
 
 def _good(
-    claim: Claim, judged: Judgement, around: Circumstances, host: HostPace, label: Label, detail: str | None
+    claim: Claim,
+    judged: Judgement,
+    around: Circumstances,
+    host: HostPace,
+    detail: str | None,
+    validators: Validators | None = None,
 ) -> Settlement:
+    """Nothing new."""
     hints = _slowed(claim.hints, judged.max_age)
-    rest, due = _adapted(claim, around, hints, new=None if claim.news_from is None else label is Label.NEW)
-    return Settlement(label, detail, due, rest, host, good=True, guid_alone=claim.guid_alone, hints=claim.hints)
+    rest, due = _adapted(claim, around, hints, new=None if claim.news_from is None else False)
+    return Settlement(
+        Label.UNCHANGED,
+        detail,
+        due,
+        rest,
+        host,
+        good=True,
+        guid_alone=claim.guid_alone,
+        hints=claim.hints,
+        validators=validators,
+    )
 
 
 def _adapted(
@@ -215,7 +228,7 @@ def _without_list(
     """A document that names its newest number and shows no list this time: an identity is never made from a number.  What else it says
     of its Series counts."""
     if claim.news_from is not None and known.latest is not None and Decimal(latest) <= known.latest:
-        return replace(_good(claim, judged, around, host, Label.UNCHANGED, NO_LIST), document=document)
+        return replace(_good(claim, judged, around, host, NO_LIST), document=document)
     missing = Failed(f"its list of Chapters was not there this time, up to number {latest}", LIST_MISSING, reread=True)
     return _failed(claim, around, host, Label.FAILED, missing)
 
@@ -331,19 +344,25 @@ def _later(one: Wait | None, other: Wait | None) -> Wait | None:
 
 
 def _with(
-    settled: Settlement, series_wait: Wait | None, judged: Judgement, claim: Claim, around: Circumstances
+    settled: Settlement,
+    series_wait: Wait | None,
+    judged: Judgement,
+    known: Known,
+    claim: Claim,
+    around: Circumstances,
 ) -> Settlement:
-    whole = replace(
+    found = consequences.of_good(claim, judged, known, around) if settled.good else settled.consequences
+    return replace(
         settled,
-        consequences=(*settled.consequences, *consequences.of_pace(claim, judged, settled.host, around)),
+        consequences=(*found, *consequences.of_pace(claim, judged, settled.host, around)),
         host_wait=_later(_dead_wait(settled, judged, around) or settled.host_wait, _allowance(judged, around.now)),
         host_before=around.host,
         url=_asked_first(claim, judged.moved_to) if settled.good else None,
         series_wait=series_wait,
         unavailable_url=judged.unavailable_url,
         unconditional=around.unconditional,
+        changed=_changed(settled, claim, around),
     )
-    return replace(whole, changed=_changed(whole, claim, around))
 
 
 def _dead_wait(settled: Settlement, judged: Judgement, around: Circumstances) -> Wait | None:

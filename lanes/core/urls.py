@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import string
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import quote, urldefrag, urljoin, urlsplit, urlunsplit
 
 LONGEST_URL = 8_192
@@ -42,6 +43,7 @@ class Parts:
         return f"{self.scheme}://{self.authority}"
 
 
+@lru_cache(maxsize=256)  # a Poll takes its URL apart in several places
 def split(url: str) -> Parts | None:
     """The parts of an absolute http or https URL, or None where nobody can be asked by it."""
     try:
