@@ -28,7 +28,7 @@ from lanes.store.claimed import claim_of, resume_row, text
 from lanes.store.consequences import Place
 from lanes.store.line import LineStore
 from lanes.store.moving_back import moved_back
-from lanes.store.pool import Connection, Database, named_sql
+from lanes.store.pool import Connection, Database, array_of, named_sql
 from lanes.store.robots import RobotsStore
 from lanes.store.settled import Trail, hops_of, row_of
 
@@ -189,7 +189,7 @@ class PollStore:
         One transaction.  The database resolves conflicts: what was really inserted is what is new.
         """
         with self._database.transaction() as connection:
-            held = _SQL.hold(connection, series_id=claim.series_id, token=claim.token, hosts=list(trail.hosts))
+            held = _SQL.hold(connection, series_id=claim.series_id, token=claim.token, hosts=array_of(trail.hosts))
             known = _known(connection, claim.series_id, [identity for _, ids in listed for identity in ids])
             if self._named_numbers:
                 rows = _SQL.told_numbers(connection, series_id=claim.series_id, since=TOLD_ONCE)
@@ -314,8 +314,8 @@ class PollStore:
         return {
             "series_id": claim.series_id,
             "token": claim.token,
-            "hosts": list(trail.hosts),
-            "host_sents": list(trail.sent),
+            "hosts": array_of(trail.hosts),
+            "host_sents": array_of(trail.sent),
             "claimed_at": claim.claimed_at,
             "site": self.site,
             "machine": self._machine,

@@ -7,8 +7,9 @@ no wait for a connection is without an end.
 from __future__ import annotations
 
 import select
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,11 @@ def named_sql(name: str) -> Any:
     return aiosql.from_path(
         Path(str(files("lanes.store") / "sql" / f"{name}.sql")), "psycopg", mandatory_parameters=False
     )
+
+
+def array_of(values: Iterable[int | datetime | None]) -> str:
+    """An array as Postgres writes it.  psycopg looks for the type of a list's items at each call, which costs a Poll 0.1 ms."""
+    return "{" + ",".join("NULL" if each is None else str(each) for each in values) + "}"
 
 
 class Database:

@@ -94,7 +94,7 @@ CREATE FUNCTION lanes.claim(
 ) RETURNS TABLE (
     verdict text, wait interval, host_ready_at timestamptz,
     series_id bigint, key text, token uuid, trigger text, claimed_at timestamptz, url text, host_id bigint, host text, host_pace interval,
-    lane_gap interval, address inet, retry_address inet, resume jsonb, etag text, last_modified text, validators_url text, body_hash bytea,
+    lane_gap interval, address text, dial text, resume jsonb, etag text, last_modified text, validators_url text, body_hash bytea,
     unconditional_at timestamptz, rest interval, failures integer, refusals integer, failing_since timestamptz, good_at timestamptz,
     news_from timestamptz, guid_alone boolean, hint_every interval, hint_skip_hours integer, hint_skip_days smallint, discovering boolean,
     abandoned integer, lapsed boolean, pace interval, latency interval, backoffs integer, unavailable_url bytea, unavailable_at timestamptz,
@@ -107,24 +107,25 @@ DECLARE
     l         lanes.lanes;
     h         lanes.hosts;
     s         lanes.series;
-    v_gap     interval;
-    v_stop    lanes.stop;
-    v_browser lanes.stop;
     v_seen    timestamptz;
-    v_address inet;
+    v_down    boolean;
+    v_gap     interval;
+    v_browser lanes.stop;
+    v_series  bigint;
+    v_lost    boolean;
+    v_astray  boolean;
+    v_dial    inet;
     v_bucket  inet;
     v_next    timestamptz;
     v_token   CONSTANT uuid := gen_random_uuid();
-    v_trigger text;
-    v_lost    boolean;
 BEGIN
-    SELECT latest_seen INTO v_seen FROM lanes.clock;
+    SELECT c.latest_seen, m.us_since IS NOT NULL INTO v_seen, v_down
+    FROM lanes.clock c LEFT JOIN lanes.machines m ON m.machine = p_machine;
     IF t < v_seen - interval '5 seconds' THEN
         verdict := 'clock'; RETURN NEXT; RETURN;
     END IF;
     -- While the line of its machine is down, one Poll a minute of all its Lanes is the probe.
-    PERFORM FROM lanes.machines WHERE machine = p_machine AND us_since IS NOT NULL;
-    IF FOUND THEN
+    IF v_down THEN
         SELECT * INTO m FROM lanes.machines WHERE machine = p_machine FOR NO KEY UPDATE SKIP LOCKED;
         IF NOT FOUND OR (m.us_since IS NOT NULL AND m.probe_at > t) THEN
             verdict := 'none';
@@ -165,15 +166,12 @@ BEGIN
         wait := (SELECT nullif(min(ready_at), 'infinity') FROM lanes.hosts WHERE site = p_site AND ready_at > t) - t;
         RETURN NEXT; RETURN;
     END IF;
-    host_ready_at := greatest(h.ready_at, '2000-01-01Z');
 
-    IF greatest(h.busy_until, h.next_at, h.not_before) > t THEN
-        PERFORM lanes.pass_over(h, p_rest, t, interval '10 milliseconds');
-        verdict := 'moved'; RETURN NEXT; RETURN;
-    END IF;
     -- Which Series there: on `feeds` pending or put back, else longest due.
-    IF p_rest IS NULL THEN
-        SELECT x.id INTO s.id FROM (
+    IF greatest(h.busy_until, h.next_at, h.not_before) > t THEN
+        v_series := NULL;
+    ELSIF p_rest IS NULL THEN
+        SELECT x.id INTO v_series FROM (
             (SELECT id, turn FROM lanes.series WHERE queue_host_id = h.id AND turn = 0 AND claimable_at <= t ORDER BY claimable_at LIMIT 1)
             UNION ALL
             (SELECT id, turn FROM lanes.series WHERE queue_host_id = h.id AND turn = 1 AND claimable_at <= t ORDER BY claimable_at LIMIT 1)
@@ -181,17 +179,18 @@ BEGIN
             (SELECT id, turn FROM lanes.series WHERE queue_host_id = h.id AND turn = 2 AND claimable_at <= t ORDER BY claimable_at LIMIT 1)
         ) x ORDER BY x.turn LIMIT 1;
     ELSE
-        s.id := lanes.next_of(h.id, p_rest, t);
+        v_series := lanes.next_of(h.id, p_rest, t);
     END IF;
-    IF s.id IS NULL THEN
+    IF v_series IS NULL THEN
         PERFORM lanes.pass_over(h, p_rest, t, interval '10 milliseconds');
         verdict := 'moved'; RETURN NEXT; RETURN;
     END IF;
-
-    SELECT CASE WHEN resume_until <= t THEN h.address ELSE coalesce(retry_address, h.address) END INTO v_address
-    FROM lanes.series WHERE id = s.id;
-    IF v_address IS NOT NULL THEN
-        v_bucket := lanes.bucket(v_address);
+    -- Under its host's lock nobody else moves its lease, where it queues, or where it goes on.
+    SELECT lease_token IS NOT NULL, resume_until <= t AND host_id <> h.id,
+           CASE WHEN coalesce(resume_until > t, true) THEN retry_address END,
+           CASE WHEN resume_until <= t OR retry_address IS NULL THEN h.bucket ELSE lanes.bucket(retry_address) END
+    INTO v_lost, v_astray, v_dial, v_bucket FROM lanes.series WHERE id = v_series;
+    IF v_bucket IS NOT NULL THEN
         SELECT next_at INTO v_next FROM lanes.addresses WHERE address = v_bucket FOR NO KEY UPDATE;
         IF NOT FOUND THEN v_next := lanes.make_address(v_bucket, t); END IF;
         IF v_next > t THEN
@@ -201,59 +200,57 @@ BEGIN
             verdict := 'booked'; RETURN NEXT; RETURN;
         END IF;
     END IF;
-
-    SELECT * INTO s FROM lanes.series WHERE id = s.id FOR NO KEY UPDATE;
-    v_trigger := lanes.due(s, p_rest, t);
-    v_stop := lanes.gate(s, h, v_next, l, v_browser, true, t);
-    IF v_trigger IS NULL OR v_stop.reason IS NOT NULL OR s.queue_host_id <> h.id THEN
-        PERFORM lanes.pass_over(h, p_rest, t, interval '1 second');
-        verdict := 'moved'; RETURN NEXT; RETURN;
+    IF v_lost OR v_astray THEN
+        SELECT * INTO s FROM lanes.series WHERE id = v_series FOR NO KEY UPDATE;
     END IF;
-    IF s.resume_until <= t AND s.host_id <> h.id THEN
+
+    RETURN QUERY WITH series AS (
+        UPDATE lanes.series s SET
+            earlier_checked_at = s.latest_checked_at, latest_checked_at = t,
+            lease_until = t + p_lease, lease_token = v_token, lease_machine = p_machine, lease_trigger = lanes.due(s, p_rest, t),
+            abandoned = s.abandoned + v_lost::integer,
+            retry_at = NULL, retry_reason = NULL, retry_address = NULL
+        WHERE s.id = v_series AND s.queue_host_id = h.id AND NOT v_astray
+          AND lanes.due(s, p_rest, t) IS NOT NULL AND (lanes.gate(s, h, v_next, l, v_browser, true, t)).reason IS NULL
+        RETURNING
+            'claimed'::text, NULL::interval, greatest(h.ready_at, '2000-01-01Z'),
+            s.id, s.key::text, v_token, s.lease_trigger, t, s.url, h.id, h.name::text, lanes.pace_of(h),
+            v_gap, host(h.address), host(v_dial), CASE WHEN s.resume_until > t THEN s.resume END,
+            s.etag, s.last_modified, s.validators_url, s.body_hash,
+            s.unconditional_at, s.rest::interval, s.failures::integer, s.refusals::integer, s.failing_since, s.good_at,
+            s.news_from, s.guid_alone, s.hint_every::interval, s.hint_skip_hours::integer, s.hint_skip_days::smallint, s.discovering,
+            s.abandoned::integer, v_lost, h.pace::interval, h.latency, h.backoffs::integer, h.unavailable_url, h.unavailable_at,
+            h.answers, h.failing, m.us_since IS NOT NULL, lanes.memory(s, h, l)
+    ), host AS (
+        UPDATE lanes.hosts SET
+            next_at = t + lanes.pace_of(h), sent_at = t, busy_until = t + p_lease, busy_token = v_token, ready_at = t + p_lease,
+            pending_at = CASE WHEN h.pending_at IS NOT NULL THEN
+                (SELECT min(claimable_at) FROM lanes.series WHERE queue_host_id = h.id AND turn = 0 AND id <> v_series) END
+        FROM series WHERE hosts.id = h.id
+    ), address AS (
+        UPDATE lanes.addresses SET next_at = t + p_address_pace, used_at = t, used_by = v_token
+        FROM series WHERE addresses.address = v_bucket
+    )
+    SELECT * FROM series;
+    IF FOUND THEN
+        IF v_lost THEN PERFORM lanes.record_abandoned(s, h, v_gap); END IF;
+        IF v_gap IS NOT NULL THEN UPDATE lanes.lanes SET next_at = t + v_gap WHERE site = p_site; END IF;
+        IF m.us_since IS NOT NULL THEN
+            UPDATE lanes.machines SET probe_at = t + interval '1 minute' WHERE machine = p_machine;
+        END IF;
+        RETURN;
+    END IF;
+
+    IF v_astray THEN
         -- Where to go on is forgotten: it is asked from its own URL again, in its own host's turn, which is locked without waiting.
         UPDATE lanes.hosts SET ready_at = least(ready_at, t)
         WHERE id = (SELECT id FROM lanes.hosts WHERE id = s.host_id FOR NO KEY UPDATE SKIP LOCKED);
         IF FOUND THEN
-            UPDATE lanes.series SET resume = NULL, resume_until = NULL, retry_address = NULL, queue_host_id = s.host_id WHERE id = s.id;
+            UPDATE lanes.series SET resume = NULL, resume_until = NULL, retry_address = NULL, queue_host_id = s.host_id WHERE id = v_series;
         END IF;
-        PERFORM lanes.pass_over(h, p_rest, t, interval '10 milliseconds');
-        verdict := 'moved'; RETURN NEXT; RETURN;
     END IF;
-    v_lost := s.lease_token IS NOT NULL;
-    IF v_lost THEN
-        PERFORM lanes.record_abandoned(s, h, v_gap);
-    END IF;
-
-    IF v_gap IS NOT NULL THEN
-        UPDATE lanes.lanes SET next_at = t + v_gap WHERE site = p_site;
-    END IF;
-    IF m.us_since IS NOT NULL THEN
-        UPDATE lanes.machines SET probe_at = t + interval '1 minute' WHERE machine = p_machine;
-    END IF;
-    UPDATE lanes.series SET
-        earlier_checked_at = series.latest_checked_at, latest_checked_at = t,
-        lease_until = t + p_lease, lease_token = v_token, lease_machine = p_machine, lease_trigger = v_trigger,
-        abandoned = series.abandoned + v_lost::integer,
-        retry_at = NULL, retry_reason = NULL, retry_address = NULL
-    WHERE id = s.id;
-    UPDATE lanes.hosts SET
-        next_at = t + lanes.pace_of(h), sent_at = t, busy_until = t + p_lease, busy_token = v_token, ready_at = t + p_lease,
-        pending_at = CASE WHEN h.pending_at IS NULL THEN NULL ELSE
-            (SELECT min(claimable_at) FROM lanes.series WHERE queue_host_id = h.id AND turn = 0) END
-    WHERE id = h.id;
-    IF v_bucket IS NOT NULL THEN
-        UPDATE lanes.addresses SET next_at = t + p_address_pace, used_at = t, used_by = v_token WHERE address = v_bucket;
-    END IF;
-
-    RETURN QUERY SELECT
-        'claimed'::text, NULL::interval, host_ready_at,
-        s.id, s.key::text, v_token, v_trigger, t, s.url, h.id, h.name::text, lanes.pace_of(h),
-        v_gap, h.address, CASE WHEN coalesce(s.resume_until > t, true) THEN s.retry_address END, CASE WHEN s.resume_until > t THEN s.resume END,
-        s.etag, s.last_modified, s.validators_url, s.body_hash,
-        s.unconditional_at, s.rest::interval, s.failures::integer, s.refusals::integer, s.failing_since, s.good_at,
-        s.news_from, s.guid_alone, s.hint_every::interval, s.hint_skip_hours::integer, s.hint_skip_days::smallint, s.discovering,
-        s.abandoned + v_lost::integer, v_lost, h.pace::interval, h.latency, h.backoffs::integer, h.unavailable_url, h.unavailable_at,
-        h.answers, h.failing, m.us_since IS NOT NULL, lanes.memory(s, h, l);
+    PERFORM lanes.pass_over(h, p_rest, t, CASE WHEN v_astray THEN interval '10 milliseconds' ELSE interval '1 second' END);
+    verdict := 'moved'; RETURN NEXT;
 END $$;
 
 -- A worker died with this lease: its attempt goes into the record (whether it wrote a request is not known).
