@@ -144,11 +144,11 @@ def gate(series: SeriesFacts, host: HostFacts, lane: LaneFacts, now: datetime) -
 
 
 def browser_trouble(browser: BrowserFacts, now: datetime) -> Stop | None:
-    """Why the browser cannot be asked: lost, unable, or without a heartbeat for 30 s, which is as if there were none (DESIGN 7)."""
-    if browser.lost_until is not None and browser.lost_until > now:
-        return Stop("browser lost", browser.lost_until)
+    """Why the browser cannot be asked: unable, without a heartbeat for 30 s, which is as if there were none, or lost (DESIGN 7)."""
     if browser.trouble is not None or now - browser.heard_at > timedelta(seconds=30):
         return Stop("browser down", None)
+    if browser.lost_until is not None and browser.lost_until > now:
+        return Stop("browser lost", browser.lost_until)
     return None
 
 

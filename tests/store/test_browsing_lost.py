@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from lanes.core.answer import Trouble
 from lanes.core.pages import LEASE, LOST, OTHERS_FIRST, PATIENCE, NotShown, Opened, Shown
+from lanes.core.why import STOPPED
+from lanes.store import browsing
 from lanes.store.asking import AskStore, Listed
 from lanes.store.browsing import Loss, ServingStore
 from lanes.store.polls import PollStore
@@ -260,6 +262,61 @@ def test_when_it_tries_again_is_told_until_then(
     serving.beat(awake=True, version=None)
     assert rows.one("SELECT trouble_until FROM lanes.browser") is None
     assert take(lane.store, REST) is not None
+
+
+@pytest.mark.parametrize(
+    ("trouble", "told"),
+    [
+        ("silent", "the browser is down: its sidecar does not run"),
+        ("stopped", "the browser is down: its sidecar was stopped"),
+        ("without Chrome", "the browser is down: Chrome is not installed: apt install chromium"),
+    ],
+)
+def test_what_does_not_mend_itself_is_said_before_a_loss_that_does(
+    rows: Rows, database: Database, serving: ServingStore, clock: Clock, trouble: str, told: str
+) -> None:
+    ((lane, claim),) = asked(database, rows, "panels")
+    serving.take()
+    serving.lose()
+    match trouble:
+        case "silent":
+            clock.advance(31 * SECOND)
+        case "stopped":
+            serving.unable(STOPPED)
+        case _:
+            serving.unable("Chrome is not installed: apt install chromium")
+    standing = browsing.browser(database)
+    assert (standing.trouble, standing.until) == (told, None)
+    page = lane.asking.look(claim.token)
+    assert page is not None
+    assert (page.browser.trouble, page.browser.lost) == (told, True)
+    assert page.browser.wait is not None
+    assert page.browser.wait > LOST - MINUTE, "what is put back waits for the loss as well"
+
+
+def test_a_sidecar_that_starts_again_still_waits_for_the_end_of_a_loss(
+    rows: Rows, database: Database, serving: ServingStore
+) -> None:
+    lane = a_page_lane(database, rows)
+    serving.lose()
+    serving.unable(STOPPED)
+    successor = ServingStore(database)
+    successor.begin(None)
+    standing = browsing.browser(database)
+    assert (standing.trouble, standing.until) == ("the browser is lost", lost_until(rows))
+    assert successor.take() is None
+    assert take(lane.store, REST) is None
+
+
+@pytest.mark.parametrize("wait", [MINUTE, 20 * MINUTE])
+def test_a_trouble_with_an_end_never_ends_before_the_loss_beside_it(
+    rows: Rows, database: Database, serving: ServingStore, wait: timedelta
+) -> None:
+    serving.lose()
+    serving.unable("no Chrome answers", wait)
+    standing = browsing.browser(database)
+    assert standing.trouble == "the browser is down: no Chrome answers"
+    assert standing.until == max(lost_until(rows), rows.one("SELECT trouble_until FROM lanes.browser"))
 
 
 def test_the_heartbeat_tells_until_when_it_is_lost(rows: Rows, serving: ServingStore, clock: Clock) -> None:

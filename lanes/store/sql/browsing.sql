@@ -6,11 +6,12 @@ SELECT a.reason AS trouble, a.until - lanes.now() AS wait, lanes.now() AS at
 FROM lanes.ask_page(:token, :site, :host_id, :url, :hosts, :landmark, :settles_for, :suspect) a;
 
 -- name: look_at_page(token)^
--- How a page stands, and the browser with it.
+-- How a page stands, and the browser with it; what is put back waits for a loss too, where another trouble has no end.
 SELECT p.*, lanes.now() AS at, lanes.now() - p.asked_at AS waited,
-       p.stop_until - lanes.now() AS stop_wait, b.reason AS trouble_now, b.until - lanes.now() AS wait,
-       EXISTS (SELECT FROM lanes.browser WHERE browser_lost_until > lanes.now()) AS lost
+       p.stop_until - lanes.now() AS stop_wait, b.reason AS trouble_now, greatest(b.until, lost.until) - lanes.now() AS wait,
+       lost.until IS NOT NULL AS lost
 FROM lanes.browser_pages p CROSS JOIN lanes.browser_trouble(lanes.now()) b
+    LEFT JOIN (SELECT browser_lost_until AS until FROM lanes.browser WHERE browser_lost_until > lanes.now()) lost ON true
 WHERE p.token = :token;
 
 -- name: renew_lease(host_id, series_id, token, lease)$

@@ -2,12 +2,14 @@
 -- browser, its pages by token.
 
 -- Why nothing can be asked of the browser at t, and until when; null: it can be asked.  No heartbeat for 30 s: as if there were none.
+-- What may need somebody's hand comes before a loss, which mends itself, and never ends sooner than it.
 CREATE FUNCTION lanes.browser_trouble(t timestamptz) RETURNS lanes.stop LANGUAGE sql STABLE AS $$
     SELECT CASE
-        WHEN b.browser_lost_until > t THEN ROW('the browser is lost', b.browser_lost_until)::lanes.stop
-        WHEN b.trouble IS NOT NULL THEN ROW('the browser is down: ' || b.trouble, CASE WHEN b.trouble_until > t THEN b.trouble_until END)::lanes.stop
+        WHEN b.trouble IS NOT NULL THEN ROW('the browser is down: ' || b.trouble,
+            CASE WHEN b.trouble_until > t THEN greatest(b.trouble_until, b.browser_lost_until) END)::lanes.stop
         WHEN coalesce(b.heartbeat_at < t - interval '30 seconds', true)
             THEN ROW('the browser is down: its sidecar does not run', NULL)::lanes.stop
+        WHEN b.browser_lost_until > t THEN ROW('the browser is lost', b.browser_lost_until)::lanes.stop
     END
     FROM (SELECT) one LEFT JOIN lanes.browser b ON true
 $$;
