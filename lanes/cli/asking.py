@@ -7,7 +7,19 @@ from datetime import datetime
 
 from lanes.cli.door import Store, each_key, open_store, text, word
 from lanes.cli.parser import DONE
-from lanes.cli.words import clean, counted, duration, local, masked, print_json, print_table, relative, size, until
+from lanes.cli.words import (
+    clean,
+    counted,
+    duration,
+    local,
+    masked,
+    print_json,
+    print_table,
+    reason_told,
+    relative,
+    size,
+    until,
+)
 from lanes.core.claim import Trigger
 from lanes.core.why import Note
 from lanes.sites import by_name
@@ -161,7 +173,7 @@ def why(asked: Namespace) -> int:
         print_json([*map(reason, found), *missed])
         return code
     for each in found:
-        print(f"{each.key}: {clean(each.why.reason)}{until(each.why.until, each.standing.now)}")
+        print(f"{each.key}: {reason_told(each.why, each.standing.now)}")
         for note in each.notes:
             print(f"  {_noted(note, each.standing.now)}")
     return code
@@ -172,7 +184,8 @@ def _noted(note: Note, now: datetime) -> str:
     since = (
         "" if note.since is None else f", since {relative(note.since, now).removesuffix(' ago')} ({local(note.since)})"
     )
-    return f"{clean(note.words)}{where}{since}"
+    remedy = "" if note.remedy is None else f"; {note.remedy}"
+    return f"{clean(note.words)}{where}{since}{until(note.until, now)}{remedy}"
 
 
 def reason(each: Listed) -> dict[str, object]:
@@ -184,5 +197,15 @@ def reason(each: Listed) -> dict[str, object]:
         "held": each.why.held,
         "due": each.standing.due,
         "due_at": each.standing.due_at,
-        "notes": [{"note": n.words, "since": n.since, "url": n.url and masked(n.url)} for n in each.notes],
+        "notes": [_note_row(note) for note in each.notes],
+    }
+
+
+def _note_row(note: Note) -> dict[str, object]:
+    return {
+        "note": note.words,
+        "since": note.since,
+        "until": note.until,
+        "remedy": note.remedy,
+        "url": note.url and masked(note.url),
     }

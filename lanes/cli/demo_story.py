@@ -21,7 +21,7 @@ from urllib.request import ProxyHandler, build_opener
 
 from lanes.cli.door import Store
 from lanes.cli.status import state_of
-from lanes.cli.words import clean, counted, until
+from lanes.cli.words import clean, counted, reason_told
 from lanes.sites import by_name
 from lanes.store.asking import ChapterFound
 
@@ -139,7 +139,7 @@ def _tell_troubles(store: Store) -> None:
     """Why the Series that wait or fail are not polled, as `lanes why` says it."""
     for each in store.asking.series():
         if each.why.held or each.standing.failures:
-            _say(f"{each.key}: {clean(each.why.reason)}{until(each.why.until, each.standing.now)}")
+            _say(f"{each.key}: {reason_told(each.why, each.standing.now)}")
 
 
 def _tell_lanes(store: Store) -> None:

@@ -13,7 +13,7 @@ from lanes.cli.door import Store, each_key, open_store
 from lanes.cli.parser import DONE, FAILED, USAGE, NotMeant
 from lanes.cli.spelling import as_followed
 from lanes.cli.status import how_to_start, lane_is_silent
-from lanes.cli.words import clean, counted, masked, print_json, relative, until
+from lanes.cli.words import clean, counted, masked, print_json, reason_told, relative
 from lanes.core import schedule
 from lanes.core.keys import readable
 from lanes.core.urls import split
@@ -156,7 +156,7 @@ def _first_poll(outcome: Outcome) -> str:
 def _explain(store: Store, keys: list[str]) -> None:
     found = [store.asking.one(key) for key in keys]
     for each in found:
-        print(f"  {each.key}: not polled yet: {clean(each.why.reason)}{until(each.why.until, each.standing.now)}")
+        print(f"  {each.key}: not polled yet: {reason_told(each.why, each.standing.now)}")
     _tell_silent_lanes(store, found)
 
 
@@ -182,7 +182,7 @@ def check(asked: Namespace) -> int:
             if each.key in refused:
                 print(f"{each.key} cannot be checked now: {clean(refused[each.key])}.")
             else:
-                print(f"Asked for {each.key}: {clean(each.why.reason)}{until(each.why.until, each.standing.now)}")
+                print(f"Asked for {each.key}: {reason_told(each.why, each.standing.now)}")
         _tell_silent_lanes(store, [each for each in found if each.key not in refused])
     return code or (FAILED if refused else DONE)
 

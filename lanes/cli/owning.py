@@ -7,7 +7,7 @@ from argparse import ArgumentTypeError, Namespace
 from lanes.cli import arguments
 from lanes.cli.door import Store, each_key, open_store, text, word
 from lanes.cli.parser import DONE
-from lanes.cli.words import clean, counted, exactly, masked, print_json, print_table, relative, until
+from lanes.cli.words import clean, counted, exactly, masked, print_json, print_table, reason_told, relative, until
 from lanes.errors import UnknownSite
 from lanes.sites import Site, site_of, sites
 from lanes.store.asking import Listed
@@ -219,4 +219,4 @@ def back(asked: Namespace) -> int:
 
 
 def _state(series: Listed) -> str:
-    return f"{clean(series.why.reason)}{until(series.why.until, series.standing.now)}"
+    return reason_told(series.why, series.standing.now)

@@ -18,6 +18,7 @@ from enum import Enum
 from typing import Any
 
 from lanes.core.urls import shown, split
+from lanes.core.why import Why
 
 READABLE = 40  # a column that may be cut keeps this many places as long as another column may be left out
 NARROWEST = 16  # and this many at any width
@@ -72,8 +73,15 @@ def as_local(text: str) -> str:
 
 
 def until(instant: datetime | None, now: datetime) -> str:
-    """ " in 4 min (2026-01-31 14:32:10)"; "" for None."""
-    return "" if instant is None else f", {relative(instant, now)} ({local(instant)})"
+    """After what lasts: ", until 2026-01-31 14:32:10 (in 4 min)"; "" for None."""
+    return "" if instant is None else f", until {local(instant)} ({relative(instant, now)})"
+
+
+def reason_told(why: Why, now: datetime) -> str:
+    """The reason with its instant: until when it lasts, or when its Series is looked at next: ", in 4 min (2026-01-31 14:32:10)"."""
+    if why.until is None or not why.is_next:
+        return f"{clean(why.reason)}{until(why.until, now)}"
+    return f"{clean(why.reason)}, {relative(why.until, now)} ({local(why.until)})"
 
 
 def masked(url: str) -> str:

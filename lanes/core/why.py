@@ -112,15 +112,20 @@ class Why:
     until: datetime | None
     held: bool = False
     """Due, or waiting by itself, and kept from being polled by more than its turn."""
+    is_next: bool = False
+    """`until` is when it is looked at next; else how long the reason lasts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What is true beside the reason: since when, where that is known, and the URL it is about (whole: whoever shows it hides secrets)."""
+    """What is true beside the reason: since when and until when, where that is known, the way out, and the URL it is about (whole: whoever
+    shows it hides secrets)."""
 
     words: str
     since: datetime | None = None
     url: str | None = None
+    until: datetime | None = None
+    remedy: str | None = None
 
 
 def why(series: Standing) -> Why:
@@ -143,8 +148,10 @@ def why(series: Standing) -> Why:
         return Why(f"being polled now, by {series.lease_machine}", None)
     if gate is not None and (due or _outlasts(gate, series.due_at)):
         return Why(_gate(series, gate), gate.until, held=held)
+    if not due and series.retry_at is not None and series.retry_at > series.now:
+        return Why(f"put back: {series.retry_reason}", series.due_at)
     if not due:
-        return Why(_not_yet(series), series.due_at)
+        return Why(_not_yet(series), series.due_at, is_next=True)
     return Why(f"due ({series.due}): its Lane takes it at its turn", None)
 
 
@@ -152,7 +159,8 @@ def notes(series: Standing) -> tuple[Note, ...]:
     """What its owner should know beside the one reason, in a fixed order; mostly nothing."""
     found: list[Note] = []
     if series.gate is not None and (remedy := browser_remedy(series.gate)) is not None:
-        found.append(Note(f"its pages are read through the browser: {remedy}"))
+        words = f"its pages are read through the browser, and {series.gate.reason}"
+        found.append(Note(words, until=series.gate.until, remedy=remedy))
     if series.us_since is not None:
         found.append(Note("our own line is down", series.us_since))
     if series.refused_since is not None:
@@ -208,8 +216,6 @@ def _short(detail: str) -> str:
 
 
 def _not_yet(series: Standing) -> str:
-    if series.retry_at is not None and series.retry_at > series.now:
-        return f"put back: {series.retry_reason}"
     if series.retired_at is not None:
         return f"retired ({series.retired_reason}), with a weekly look left"
     if series.lifecycle == "finished":

@@ -6,10 +6,12 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import datetime
 
 import psycopg
 import pytest
 
+from lanes.cli.words import local
 from lanes.sites import FEEDS
 from tests.fix_lane import Owner
 from tests.poll_record import PollRecord
@@ -58,7 +60,7 @@ def test_a_block_is_told_by_why_and_status_and_its_end_by_what_stands_there_then
     assert "Of 3 hosts of feeds: 2 blocked by you." in lanes("status")[1]
     assert "a.test  now" in lanes("block")[1]
     assert lanes("block", "a.test", "--undo")[1].startswith(
-        "a.test is blocked no longer, but waits: the host refuses, in 2 h ("
+        "a.test is blocked no longer, but waits: the host refuses, until "
     )
     assert lanes("block", "b.test", "--undo")[1] == "b.test is blocked no longer.\n"
     assert lanes("block", "b.test", "--undo")[1] == "b.test: nothing changed, it was not blocked.\n"
@@ -192,7 +194,7 @@ def test_a_browser_site_without_a_browser_is_told_by_status_and_why(lanes: Lanes
     assert down in lanes("status")[1]
     assert lanes("why", key)[1].splitlines() == [
         f"{key}: the browser is down: its sidecar does not run",
-        "  its pages are read through the browser: `make run` starts it",
+        "  its pages are read through the browser, and the browser is down: its sidecar does not run; `make run` starts it",
     ]
     with psycopg.connect(database_url) as connection:
         connection.execute("UPDATE lanes.lanes SET seen_at = lanes.now() WHERE site = 'kagane'")
@@ -202,7 +204,12 @@ def test_a_browser_site_without_a_browser_is_told_by_status_and_why(lanes: Lanes
     state = json.loads(lanes("status", "--json")[1])
     assert state["browser"]["trouble"] == "the browser is lost"
     assert {lane["site"]: lane["state"] for lane in state["lanes"]}["kagane"] == "waits for the browser"
-    assert lanes("why", key)[1].startswith(f"{key}: the browser is lost, in 15 min (")
+    until = local(datetime.fromisoformat(state["browser"]["until"]))
+    assert lanes("why", key)[1].splitlines() == [
+        f"{key}: the browser is lost, until {until} (in 15 min)",
+        f"  its pages are read through the browser, and the browser is lost, until {until} (in 15 min); "
+        "nothing is charged for that, and it is tried again by itself",
+    ]
 
 
 def test_series_whose_site_is_in_the_registry_no_more_say_so_everywhere(lanes: Lanes, owner: Owner) -> None:

@@ -63,9 +63,9 @@ def test_the_browser_is_told_where_anybody_needs_it_with_what_to_do(
 def test_a_lost_browser_is_told_until_when() -> None:
     lost = replace(AWAKE, awake=False, trouble="the browser is lost", until=NOW + timedelta(minutes=12))
     (told,) = browser_told(lost, 4, NOW)
-    assert told.startswith("The browser is lost, in 12 min (2026-01-31 ")
+    assert told.startswith("The browser is lost, until 2026-01-31 ")
     assert told.endswith(
-        "); nothing is charged for that, and it is tried again by itself. 4 Series of browser Sites wait for it."
+        " (in 12 min); nothing is charged for that, and it is tried again by itself. 4 Series of browser Sites wait for it."
     )
 
 

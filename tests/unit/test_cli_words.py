@@ -7,7 +7,20 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from lanes.cli.words import as_local, clean, counted, duration, local, masked, print_json, print_table, relative, size
+from lanes.cli.words import (
+    as_local,
+    clean,
+    counted,
+    duration,
+    local,
+    masked,
+    print_json,
+    print_table,
+    reason_told,
+    relative,
+    size,
+)
+from lanes.core.why import Why
 from lanes.store.following import Was
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -34,6 +47,17 @@ def test_instants_are_told_from_now() -> None:
     assert relative(NOW - timedelta(hours=3), NOW) == "3 h ago"
     assert relative(NOW, NOW) == "now"
     assert relative(None, NOW) == "-"
+
+
+def test_a_reason_that_lasts_is_told_until_when_and_one_that_ends_with_a_look_when_that_comes() -> None:
+    later = NOW + timedelta(hours=4)
+    lasts, comes = (
+        Why("the browser is lost", later, held=True),
+        Why("it failed once and is tried again", later, is_next=True),
+    )
+    assert reason_told(lasts, NOW) == f"the browser is lost, until {local(later)} (in 4 h)"
+    assert reason_told(comes, NOW) == f"it failed once and is tried again, in 4 h ({local(later)})"
+    assert reason_told(Why("nobody has bookmarked it", None), NOW) == "nobody has bookmarked it"
 
 
 def test_an_instant_is_shown_in_the_owners_zone_to_the_second_however_it_is_kept() -> None:

@@ -69,21 +69,23 @@ REASONS: tuple[tuple[dict[str, Any], Why], ...] = (
     ),
     (
         {"retired_at": NOW, "retired_reason": "gone", "due_at": LATER},
-        Why("retired (gone), with a weekly look left", LATER),
+        Why("retired (gone), with a weekly look left", LATER, is_next=True),
     ),
-    ({"lifecycle": "finished", "due_at": LATER}, Why("finished, with a weekly look left", LATER)),
+    ({"lifecycle": "finished", "due_at": LATER}, Why("finished, with a weekly look left", LATER, is_next=True)),
     (
         {"spared": "404", "failures": 2},
-        Why("its Site is failing (404): that is not charged to it, and it is looked at once an hour", SOON),
+        Why(
+            "its Site is failing (404): that is not charged to it, and it is looked at once an hour", SOON, is_next=True
+        ),
     ),
-    ({"failures": 1, "failure": "404"}, Why("it failed once (404) and is tried again", SOON)),
+    ({"failures": 1, "failure": "404"}, Why("it failed once (404) and is tried again", SOON, is_next=True)),
     (
         {"failures": 1, "failure": "a web page: " + "x" * 200},
-        Why(f"it failed once (a web page: {'x' * 108} ...) and is tried again", SOON),
+        Why(f"it failed once (a web page: {'x' * 108} ...) and is tried again", SOON, is_next=True),
     ),
-    ({"failures": 3}, Why("it failed 3 times in a row (no detail) and is tried again", SOON)),
-    ({"sighted": True}, Why("a Reader saw it lately", SOON)),
-    ({}, Why("it rests until its next check", SOON)),
+    ({"failures": 3}, Why("it failed 3 times in a row (no detail) and is tried again", SOON, is_next=True)),
+    ({"sighted": True}, Why("a Reader saw it lately", SOON, is_next=True)),
+    ({}, Why("it rests until its next check", SOON, is_next=True)),
     ({"due": "pending"}, Why("due (pending): its Lane takes it at its turn", None)),
 )
 """Every reason there is, in the order in which they speak."""
@@ -173,7 +175,7 @@ def test_a_wait_of_its_own_holds_a_series_before_it_is_due() -> None:
 
 def test_a_wait_of_its_own_that_ends_before_the_next_check_holds_nothing() -> None:
     found = why(standing(due_at=LATER, gate=Stop("the server asked to wait", SOON), waits=True))
-    assert found == Why("it rests until its next check", LATER)
+    assert found == Why("it rests until its next check", LATER, is_next=True)
 
 
 @pytest.mark.parametrize(
@@ -224,5 +226,6 @@ def test_beside_a_gate_of_the_browser_its_way_out_is_noted_and_beside_no_other()
     }
     for gate, way_out in ways_out.items():
         (note,) = notes(standing(due="its time", gate=gate))
-        assert note.words == f"its pages are read through the browser: {way_out}"
+        words = f"its pages are read through the browser, and {gate.reason}"
+        assert note == Note(words, until=gate.until, remedy=way_out)
     assert notes(standing(due="its time", gate=Stop("the Site refuses", LATER))) == ()
