@@ -21,7 +21,7 @@ from lanes.cli.trying import attempt, code_of, url_of
 from lanes.cli.trying import verdict as verdict_of_try
 from lanes.cli.words import clean, print_json, print_table, relative
 from lanes.core.settlement import NO_LIST
-from lanes.core.why import Stop, browser_remedy, with_remedy
+from lanes.core.why import TURNS, Stop, browser_remedy, with_remedy
 from lanes.errors import BadUrl
 from lanes.sites import Site, by_name, sites
 from lanes.store.asking import Outcome
@@ -116,8 +116,8 @@ def _by_now(store: Store, site: str, series: Named, since: datetime, deadline: f
 
 
 def held(site: str, gate: Stop, key: str | None = None, whose: str = "") -> Verdict:
-    """A gate that outlasts the wait; a browser that is down for nobody knows how long does not run, and what starts it is said."""
-    down = browser_remedy(gate) is not None and gate.until is None
+    """A gate that outlasts the wait; a browser that is lost or down does not run, and its way out is said."""
+    down = browser_remedy(gate) is not None and gate.reason not in TURNS
     return Verdict(site, Found.STOPPED if down else Found.HELD, whose + with_remedy(gate), key, gate.until)
 
 

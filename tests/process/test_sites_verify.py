@@ -99,6 +99,13 @@ def test_without_its_browser_a_site_is_not_waited_for_and_what_starts_it_is_said
     (row,) = json.loads(out)
     down = "the browser is down: its sidecar does not run; `make run` starts it"
     assert (code, row["found"], row["words"]) == (4, "not running", down)
+    owner.tell(
+        "INSERT INTO lanes.browser (heartbeat_at, browser_lost_until) VALUES (lanes.now(), lanes.now() + interval '15 min')"
+    )
+    code, out, _ = lanes("sites", "verify", "kagane", "--wait", "600", "--json")
+    (row,) = json.loads(out)
+    lost = "the browser is lost; nothing is charged for that, and it is tried again by itself"
+    assert (code, row["found"], row["words"]) == (4, "not running", lost)
 
 
 def test_without_its_browser_no_example_is_asked_for_and_what_starts_it_is_said(
@@ -118,7 +125,7 @@ def test_without_its_browser_no_example_is_asked_for_and_what_starts_it_is_said(
     code, out, _ = the_lanes(own, *command)
     (row,) = json.loads(out)
     lost = "its example: the browser is lost; nothing is charged for that, and it is tried again by itself"
-    assert (code, row["found"], row["words"]) == (0, "held", lost)
+    assert (code, row["found"], row["words"]) == (4, "not running", lost)
     assert row["until"] is not None
 
 
