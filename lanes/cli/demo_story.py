@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -23,7 +23,9 @@ from lanes.cli.door import Store
 from lanes.cli.status import state_of
 from lanes.cli.words import clean, counted, reason_told
 from lanes.sites import by_name
-from lanes.store.asking import ChapterFound
+from lanes.store import browsing
+from lanes.store.asking import ChapterFound, LaneState
+from lanes.store.browsing import BrowserState
 
 EVERY: Final = 1.0  # seconds between two Check nows of feeds: left alone, the liveliest is looked at once a minute
 LANE_EVERY: Final = 8  # of those, until one of each Site of one host: its Gap is 10 s
@@ -146,7 +148,12 @@ def _tell_lanes(store: Store) -> None:
     now = store.asking.now()
     sites = sorted({each.site for each in store.asking.series()})
     lanes = [store.asking.lane(site) for site in sites]
-    _say("Lanes: " + "; ".join(f"{each.site} {state_of(each, now, polling=True)}" for each in lanes))
+    _say(f"Lanes: {lanes_told(lanes, browsing.browser(store.database), now)}")
+
+
+def lanes_told(lanes: Sequence[LaneState], browser: BrowserState, now: datetime) -> str:
+    """How each Lane is, as `lanes status` says it."""
+    return "; ".join(f"{each.site} {state_of(each, now, polling=True, browser=browser)}" for each in lanes)
 
 
 def _tell(found: tuple[ChapterFound, ...], told: set[tuple[str, str]]) -> None:

@@ -130,7 +130,7 @@ def _gap(lane: LaneState) -> str:
     return exactly(gap) if lane.owner_gap is None else f"{exactly(gap)} (your word: {exactly(lane.owner_gap)})"
 
 
-def state_of(lane: LaneState, now: datetime, *, polling: bool, browser: BrowserState | None = None) -> str:
+def state_of(lane: LaneState, now: datetime, *, polling: bool, browser: BrowserState) -> str:
     """How a Lane is, in words."""
     if lane.site not in {site.name for site in sites()}:
         return "not in the registry: `lanes sites` tells why"
@@ -145,7 +145,7 @@ def state_of(lane: LaneState, now: datetime, *, polling: bool, browser: BrowserS
         return f"not running{seen}: {how_to_start(lane.site)}"
     if lane.refused_until is not None:
         return f"refused by its Site{until(lane.refused_until, now)}"
-    if lane.gauges.held and browser is not None and browser.trouble is not None and by_name(lane.site).browser:
+    if lane.gauges.held and browser.trouble is not None and by_name(lane.site).browser:
         return "waits for the browser"
     if lane.in_hand:
         return f"polling {lane.in_hand}"
