@@ -190,7 +190,7 @@ def test_a_late_worker_brings_only_its_wait(net: Smallnet, make_lane: MakeLane) 
     """CASES B14."""
     host = net.host("127.1.0.5")
     host.script("/feed", GOOD)
-    lane, other = make_lane(), make_lane("machine-2")
+    lane, other = make_lane(slots=1), make_lane("machine-2")  # with a second slot the first would claim it again itself
     key = lane.follow(host.url("/feed"))
     paused = host.hold("/feed")
     late = threading.Thread(target=lane.run_once)
