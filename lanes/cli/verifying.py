@@ -21,7 +21,7 @@ from lanes.cli.trying import attempt, code_of, url_of
 from lanes.cli.trying import verdict as verdict_of_try
 from lanes.cli.words import clean, print_json, print_table, relative
 from lanes.core.settlement import NO_LIST
-from lanes.core.why import TURNS, Stop, browser_remedy, with_remedy
+from lanes.core.why import TURNS, Standing, Stop, browser_remedy, with_remedy
 from lanes.errors import BadUrl
 from lanes.sites import Site, by_name, sites
 from lanes.store.asking import Outcome
@@ -110,9 +110,18 @@ def _by_now(store: Store, site: str, series: Named, since: datetime, deadline: f
         return of_poll(site, series.key, outcome)
     found = store.asking.one(series.key)
     left = timedelta(seconds=deadline - time.monotonic())
-    if not found.why.held or (found.why.until is not None and found.why.until - found.standing.now < left):
+    if not (found.why.held or _waits(found.standing)) or (
+        found.why.until is not None and found.why.until - found.standing.now < left
+    ):
         return None
     return held(site, Stop(found.why.reason, found.why.until), series.key)
+
+
+def _waits(series: Standing) -> bool:
+    """Whether no Poll of it is to be counted on: our line is down, or what put it back still stands."""
+    if series.due is not None:
+        return series.us_since is not None
+    return series.retry_at is not None and series.retry_at > series.now
 
 
 def held(site: str, gate: Stop, key: str | None = None, whose: str = "") -> Verdict:
