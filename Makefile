@@ -21,7 +21,13 @@ help:
 # The environment of var/lanes.env, where the one that `make` was called with wins.
 run: .venv/.all
 	@mkdir -p var/log var/sites; \
-	if running=$$($(BIN)/supervisorctl -c supervisord.conf pid 2> /dev/null) && [ "$$running" -gt 0 ] 2> /dev/null; then \
+	running=$$($(BIN)/supervisorctl -c supervisord.conf pid 2> /dev/null); left=90; \
+	while case "$$running" in *SHUTDOWN_STATE*) true;; *) false;; esac; do \
+		[ $$left -lt 90 ] || echo "Lanes is still stopping here: this waits for its end, at most 90 s."; \
+		[ $$left -gt 0 ] || { echo "Lanes has not stopped: var/log/supervisord.log says what it waits for." >&2; exit 2; }; \
+		left=$$((left - 1)); sleep 1; running=$$($(BIN)/supervisorctl -c supervisord.conf pid 2> /dev/null); \
+	done; \
+	if [ "$$running" -gt 0 ] 2> /dev/null; then \
 		echo "Lanes runs here already (pid $$running). Stop it with:  $(BIN)/supervisorctl shutdown" >&2; exit 2; \
 	fi; \
 	given=$$(export -p); if [ -f var/lanes.env ]; then set -a; . ./var/lanes.env; set +a; eval "$$given"; fi; \

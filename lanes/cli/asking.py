@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Mapping
 from datetime import datetime
 
 from lanes.cli.door import Store, each_key, open_store, text, word
 from lanes.cli.parser import DONE
+from lanes.cli.silent import is_polled, silent_lanes_of
 from lanes.cli.words import (
     clean,
     counted,
@@ -32,7 +34,8 @@ def series(asked: Namespace) -> int:
     with open_store() as store:
         words = None if asked.words is None else text(asked.words)
         found = store.asking.series(site=site, words=words, failing=asked.failing)
-    found = tuple(each for each in found if not asked.held or each.why.held)
+        found = tuple(each for each in found if not asked.held or each.why.held)
+        silent = {} if asked.json else silent_lanes_of(store, found)
     if asked.json:
         print_json([_series_row(each, whole=asked.whole_urls) for each in found])
         return DONE
@@ -54,6 +57,8 @@ def series(asked: Namespace) -> int:
         drop=(*(() if asked.whole_urls else ("URL",)), "CHECKED", "NEWEST", "CHAPTERS"),
     )
     print(counted(len(found), "Series"))
+    for site, told in silent.items():
+        print(f"No Lane of {site} runs {told}.")
     return DONE
 
 
@@ -169,14 +174,20 @@ def why(asked: Namespace) -> int:
         found, missed, code = each_key(
             store, "why", asked.keys, lambda key: store.asking.one(store.following.find(key).key)
         )
+        silent = {site: f"its Lane does not run {told}" for site, told in silent_lanes_of(store, found).items()}
+    beside = {each.key: (*_lane_noted(each, silent), *each.notes) for each in found}
     if asked.json:
-        print_json([*map(reason, found), *missed])
+        print_json([*(reason(each, beside[each.key]) for each in found), *missed])
         return code
     for each in found:
         print(f"{each.key}: {reason_told(each.why, each.standing.now)}")
-        for note in each.notes:
+        for note in beside[each.key]:
             print(f"  {_noted(note, each.standing.now)}")
     return code
+
+
+def _lane_noted(each: Listed, silent: Mapping[str, str]) -> tuple[Note, ...]:
+    return (Note(silent[each.site]),) if each.site in silent and is_polled(each) else ()
 
 
 def _noted(note: Note, now: datetime) -> str:
@@ -188,8 +199,8 @@ def _noted(note: Note, now: datetime) -> str:
     return f"{clean(note.words)}{where}{since}{until(note.until, now)}{remedy}"
 
 
-def reason(each: Listed) -> dict[str, object]:
-    """Why it is not polled just now, for a program."""
+def reason(each: Listed, beside: tuple[Note, ...] | None = None) -> dict[str, object]:
+    """Why it is not polled just now, for a program; `beside`: what is true beside that, where it is more than its own notes."""
     return {
         "key": each.key,
         "why": each.why.reason,
@@ -197,7 +208,7 @@ def reason(each: Listed) -> dict[str, object]:
         "held": each.why.held,
         "due": each.standing.due,
         "due_at": each.standing.due_at,
-        "notes": [_note_row(note) for note in each.notes],
+        "notes": [_note_row(note) for note in (each.notes if beside is None else beside)],
     }
 
 

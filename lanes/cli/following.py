@@ -11,9 +11,9 @@ from datetime import datetime
 from lanes.cli.asking import reason
 from lanes.cli.door import Store, each_key, open_store
 from lanes.cli.parser import DONE, FAILED, USAGE, NotMeant
+from lanes.cli.silent import silent_lanes_of
 from lanes.cli.spelling import as_followed
-from lanes.cli.status import how_to_start, lane_is_silent
-from lanes.cli.words import clean, counted, masked, print_json, reason_told, relative
+from lanes.cli.words import clean, counted, masked, print_json, reason_told
 from lanes.core import schedule
 from lanes.core.keys import readable
 from lanes.core.urls import split
@@ -50,7 +50,6 @@ def add(asked: Namespace) -> int:
         since = store.asking.now()
         good = as_followed(store.following, _free(store, good, refused))
         followed = store.following.respell(store.following.follow(good))
-        outcomes: dict[str, Outcome | None] = {}
         if not asked.json:
             for each in followed:
                 print(_told(each))
@@ -65,14 +64,18 @@ def add(asked: Namespace) -> int:
         if not asked.json:
             _explain(store, in_vain)
         waited = [each for each in fresh if each.key not in in_vain]
-        if patience and waited:
-            outcomes = _first_outcomes(store, waited, since, patience, quiet=asked.json)
+        outcomes = _first_outcomes(store, waited, since, patience, quiet=asked.json)
         if asked.json:
             print_json([*(_row(each, outcomes) for each in followed), *refused])
     if refused:
         return USAGE
     failed = in_vain or any(outcome is None or outcome.outcome not in _GOOD for outcome in outcomes.values())
     return FAILED if asked.wait and failed else DONE
+
+
+def _warn_of_silent_lanes(store: Store, series: list[Named]) -> None:
+    for site, told in silent_lanes_of(store, [store.asking.one(each.key) for each in series]).items():
+        sys.stderr.write(f"lanes add: No Lane of {site} runs {told}.\n")
 
 
 def _recognised(urls: Sequence[str]) -> tuple[list[Wanted], list[dict[str, str]]]:
@@ -129,6 +132,9 @@ def _row(followed: Followed, outcomes: dict[str, Outcome | None]) -> dict[str, o
 def _first_outcomes(
     store: Store, series: list[Named], since: datetime, patience: float, *, quiet: bool
 ) -> dict[str, Outcome | None]:
+    if not patience:
+        _warn_of_silent_lanes(store, series)
+        return {}
     outcomes: dict[str, Outcome | None] = {each.key: None for each in series}
     deadline = time.monotonic() + patience
     while True:
@@ -161,11 +167,8 @@ def _explain(store: Store, keys: list[str]) -> None:
 
 
 def _tell_silent_lanes(store: Store, found: Iterable[Listed]) -> None:
-    now = store.asking.now()
-    for site in sorted({each.site for each in found}):
-        lane = store.asking.lane(site)
-        if lane_is_silent(lane, now):
-            print(f"  No Lane of {site} runs (last seen: {relative(lane.seen_at, now)}): {how_to_start(site)}.")
+    for site, told in silent_lanes_of(store, found).items():
+        print(f"  No Lane of {site} runs {told}.")
 
 
 def check(asked: Namespace) -> int:

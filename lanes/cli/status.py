@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from lanes.cli.door import open_store
 from lanes.cli.parser import DONE
+from lanes.cli.silent import how_to_start, lane_is_silent
 from lanes.cli.telling import incident_row, place_of
 from lanes.cli.words import clean, counted, duration, exactly, print_json, print_table, relative, size, until
 from lanes.core.why import NO_SIDECAR, Stop, browser_remedy
-from lanes.sites import SITES, by_name, sites
+from lanes.sites import by_name, sites
 from lanes.store import browsing
 from lanes.store.asking import Incident, LaneState, LineDown, Totals
 from lanes.store.browsing import BrowserState
 
-SILENT = timedelta(minutes=3)  # a Lane says once a minute that it lives
 MOST_OPEN = 20  # open incidents in words; --json has all
 
 
@@ -30,9 +30,14 @@ def status(asked: Namespace) -> int:
         totals = store.asking.totals()
         browser = browsing.browser(store.database)
         polling = store.settings.poll_enabled
+    any_runs = any(not lane_is_silent(lane, totals.now) for lane in lanes)
     if asked.json:
         rows = [
-            {"state": state_of(lane, totals.now, polling=polling, browser=browser), **_flat(lane)} for lane in lanes
+            {
+                "state": state_of(lane, totals.now, polling=polling, browser=browser, any_runs=any_runs),
+                **_flat(lane),
+            }
+            for lane in lanes
         ]
         polling = polling and not any(lane.switched_off for lane in lanes)
         print_json(
@@ -46,7 +51,7 @@ def status(asked: Namespace) -> int:
             }
         )
         return DONE
-    _table(lanes, browser, totals.now, polling=polling)
+    _table(lanes, browser, totals.now, polling=polling, any_runs=any_runs)
     print()
     for line in (
         *_troubles(lanes, down, troubles, totals.now),
@@ -55,19 +60,6 @@ def status(asked: Namespace) -> int:
     ):
         print(line)
     return DONE
-
-
-def lane_is_silent(lane: LaneState, now: datetime) -> bool:
-    """Whether its Lane does not run, by its own word."""
-    return lane.seen_at is None or now - lane.seen_at > SILENT
-
-
-def how_to_start(site: str) -> str:
-    """What starts the Lane of a Site."""
-    shipped = next((each for each in SITES if each.name == site), None)
-    if shipped is None:
-        return f"`lanes sites --supervisord {site}` prints its section"
-    return "`make run` starts it" if shipped.starts else f"`supervisorctl start lane-{site}` starts it"
 
 
 def _eligible_by_browser(lanes: Sequence[LaneState]) -> int:
@@ -102,7 +94,7 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _table(lanes: Sequence[LaneState], browser: BrowserState, now: datetime, *, polling: bool) -> None:
+def _table(lanes: Sequence[LaneState], browser: BrowserState, now: datetime, *, polling: bool, any_runs: bool) -> None:
     print_table(
         ("LANE", "BEHIND", "DUE", "HELD", "HELD FOR", "ELIGIBLE", "GAP", "IN HAND", "HOSTS", "LAST POLL", "STATE"),
         (
@@ -117,7 +109,7 @@ def _table(lanes: Sequence[LaneState], browser: BrowserState, now: datetime, *, 
                 lane.in_hand,
                 lane.hosts.known,
                 relative(lane.polled_at, now),
-                state_of(lane, now, polling=polling, browser=browser),
+                state_of(lane, now, polling=polling, browser=browser, any_runs=any_runs),
             )
             for lane in lanes
         ),
@@ -130,8 +122,8 @@ def _gap(lane: LaneState) -> str:
     return exactly(gap) if lane.owner_gap is None else f"{exactly(gap)} (your word: {exactly(lane.owner_gap)})"
 
 
-def state_of(lane: LaneState, now: datetime, *, polling: bool, browser: BrowserState) -> str:
-    """How a Lane is, in words."""
+def state_of(lane: LaneState, now: datetime, *, polling: bool, browser: BrowserState, any_runs: bool = True) -> str:
+    """How a Lane is, in words; `any_runs`: it or another was seen lately."""
     if lane.site not in {site.name for site in sites()}:
         return "not in the registry: `lanes sites` tells why"
     if not polling:
@@ -142,7 +134,7 @@ def state_of(lane: LaneState, now: datetime, *, polling: bool, browser: BrowserS
         return f"paused {relative(lane.paused_at, now)}"
     if lane_is_silent(lane, now):
         seen = f" (last seen {relative(lane.seen_at, now)})" if lane.seen_at else ""
-        return f"not running{seen}: {how_to_start(lane.site)}"
+        return f"not running{seen}: {how_to_start(lane.site, any_runs=any_runs)}"
     if lane.refused_until is not None:
         return f"refused by its Site{until(lane.refused_until, now)}"
     if lane.gauges.held and browser.trouble is not None and by_name(lane.site).browser:

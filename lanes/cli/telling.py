@@ -154,20 +154,20 @@ def _to_owner(kind: str, body: Mapping[str, object]) -> str:
 
 
 def _of_incident(body: Mapping[str, object], *, over: bool) -> str:
-    """Begin or end of a trouble of ours or of a Site."""
+    """Begin or end of a trouble of ours or of a Site; what it spared is counted at its end, since it grows until then."""
     spared = body.get("spared")
-    cost = f" ({counted(spared, 'Series')} spared)" if isinstance(spared, int) else ""
+    cost = f" ({counted(spared, 'Series')} spared)" if over and isinstance(spared, int) and spared else ""
     if body.get("whose") == "us":
         return (
-            f"our own line works again on {body.get('machine')}"
+            f"our own line works again on {body.get('machine')}{cost}"
             if over
-            else f"our own line is down on {body.get('machine')}{cost}"
+            else f"our own line is down on {body.get('machine')}"
         )
     where = body.get("host") or body.get("site")
     return (
-        f"{where}: {_over(body, 'its Series answer again')}"
+        f"{where}: {_over(body, 'its Series answer again')}{cost}"
         if over
-        else f"{where} fails all its Series alike: {body.get('kind')}{cost}"
+        else f"{where} fails all its Series alike: {body.get('kind')}"
     )
 
 

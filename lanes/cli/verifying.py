@@ -16,12 +16,12 @@ from typing import Final
 
 from lanes.cli.door import Store, open_store
 from lanes.cli.parser import AWAY, DONE, FAILED
-from lanes.cli.status import how_to_start, lane_is_silent
+from lanes.cli.silent import lane_is_silent, start_of
 from lanes.cli.trying import attempt, code_of, url_of
 from lanes.cli.trying import verdict as verdict_of_try
 from lanes.cli.words import clean, print_json, print_table, relative
 from lanes.core.settlement import NO_LIST
-from lanes.core.why import TURNS, Stop, browser_remedy, with_remedy
+from lanes.core.why import TURNS, Standing, Stop, browser_remedy, with_remedy
 from lanes.errors import BadUrl
 from lanes.sites import Site, by_name, sites
 from lanes.store.asking import Outcome
@@ -67,7 +67,7 @@ def verify(asked: Namespace) -> int:
         waited = {site.name: key for site in wanted if (key := keys.get(site.name)) is not None}
         found = [_not_followed(store, site, asked, deadline) for site in wanted if site.name not in waited]
         stopped = {site: key for site, key in waited.items() if lane_is_silent(store.asking.lane(site), since)}
-        found += [_stopped(site, key) for site, key in stopped.items()]
+        found += [_stopped(store, site, key) for site, key in stopped.items()]
         running = {site: key for site, key in waited.items() if site not in stopped}
         for key in running.values():
             store.following.check_now(key, anew=True)
@@ -110,9 +110,18 @@ def _by_now(store: Store, site: str, series: Named, since: datetime, deadline: f
         return of_poll(site, series.key, outcome)
     found = store.asking.one(series.key)
     left = timedelta(seconds=deadline - time.monotonic())
-    if not found.why.held or (found.why.until is not None and found.why.until - found.standing.now < left):
+    if not (found.why.held or _waits(found.standing)) or (
+        found.why.until is not None and found.why.until - found.standing.now < left
+    ):
         return None
     return held(site, Stop(found.why.reason, found.why.until), series.key)
+
+
+def _waits(series: Standing) -> bool:
+    """Whether no Poll of it is to be counted on: our line is down, or what put it back still stands."""
+    if series.due is not None:
+        return series.us_since is not None
+    return series.retry_at is not None and series.retry_at > series.now
 
 
 def held(site: str, gate: Stop, key: str | None = None, whose: str = "") -> Verdict:
@@ -142,17 +151,17 @@ def of_poll(site: str, key: str, outcome: Outcome) -> Verdict:
 def _late(store: Store, site: str, key: str) -> Verdict:
     series = store.asking.one(key)
     if lane_is_silent(store.asking.lane(site), series.standing.now):
-        return _stopped(site, key)
+        return _stopped(store, site, key)
     return Verdict(site, Found.UNKNOWN, f"not polled in time: {series.why.reason}", key, series.why.until)
 
 
-def _stopped(site: str, key: str) -> Verdict:
-    return Verdict(site, Found.STOPPED, f"no Lane of {site} runs: {how_to_start(site)}", key)
+def _stopped(store: Store, site: str, key: str) -> Verdict:
+    return Verdict(site, Found.STOPPED, f"no Lane of {site} runs: {start_of(store, site)}", key)
 
 
 def _not_followed(store: Store, site: Site, asked: Namespace, deadline: float) -> Verdict:
     if not asked.example or not site.example:
-        lack = "it has no example" if asked.example else "--example asks it for its example"
+        lack = "--example asks it for its example" if site.example else "it has no example to ask for: `lanes add` one"
         return Verdict(site.name, Found.NOTHING, f"nothing of it is followed: {lack}")
     patience = timedelta(seconds=max(0.0, deadline - time.monotonic()))
     try:

@@ -34,6 +34,10 @@ def _place(asked: Pasted) -> str:
     for before in (("series",), ("api", "v2", "series")):
         if asked.has(*before, UUID):
             return f"/api/v2/series/{asked.path[len(before)].lower()}"
+    if asked.path[:1] == ("series",) and len(asked.path) == 2:
+        raise asked.refused(
+            "its id must be the long one: 8-4-4-4-12 hexadecimal digits, as its page's own address has it."
+        )
     raise asked.refused("this is no series; paste an address that begins with https://kagane.to/series/.")
 
 

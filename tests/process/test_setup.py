@@ -168,6 +168,26 @@ def test_a_python_that_will_not_do_is_named_with_the_remedy(lacking: str, told: 
     assert told in ended.stderr
 
 
+def test_make_run_waits_for_the_end_of_what_is_still_stopping(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    commands = tmp_path / ".venv" / "bin"
+    commands.mkdir(parents=True)
+    for name in ("setup.cfg", "pyproject.toml", "constraints.txt", ".venv/.all"):
+        (tmp_path / name).touch()
+    stopping = "echo \"error: <class 'xmlrpc.client.Fault'>, <Fault 6: 'SHUTDOWN_STATE'>: file: client.py\""
+    for name, does in {
+        "python": "true",
+        "lanes": "true",
+        "supervisorctl": f"[ $3 = status ] && echo RUNNING && exit; [ -e asked ] && exit 7; touch asked; {stopping}; exit 1",
+        "supervisord": "[ -e asked ] && echo it starts",
+    }.items():
+        (commands / name).write_text(f"#!/bin/sh\n{does}\n")
+        (commands / name).chmod(0o755)
+    ended = run("touch .venv/.all; timeout 100 make run", tmp_path, LANES_CONTACT="you@example.org")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.index("still stopping here") < ended.stdout.index("it starts")
+
+
 def test_the_commands_of_the_readme_lead_to_chapters_within_ten_seconds(clone: Path) -> None:
     first, second = readme_commands()
     allowed = {"LANES_ALLOW_NETWORKS": str(ALLOWED), "LANES_CONTACT": "you@example.org"}

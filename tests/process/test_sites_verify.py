@@ -72,6 +72,36 @@ def test_what_is_held_is_told_at_once_with_its_end(net: Smallnet, lane: LaneAtWo
     assert row["until"] is not None
 
 
+@pytest.mark.parametrize(
+    ("stands", "words"),
+    [
+        (
+            "UPDATE lanes.series SET retry_at = lanes.now() + interval '1 hour', retry_reason = 'robots.txt gave no answer'",
+            "put back: robots.txt gave no answer",
+        ),
+        (
+            "UPDATE lanes.machines SET us_since = lanes.now(), probe_at = lanes.now() + interval '1 min'",
+            "our own line is down: one Poll a minute until it is back",
+        ),
+    ],
+)
+def test_what_is_put_back_for_longer_than_the_wait_and_our_line_down_are_told_at_once(
+    net: Smallnet, lane: LaneAtWork, lanes: Lanes, stands: str, words: str
+) -> None:
+    host = net.host("127.1.0.5")
+    host.feed("/a", ["One"])
+    lane.poll(lane.follow(host.url("/a")))
+    lane.tell(stands)
+    code, row = one(lanes, "--wait", "3")
+    assert (code, row["found"], row["words"]) == (0, "held", words)
+
+
+def test_no_example_is_offered_where_a_site_has_none(lanes: Lanes) -> None:
+    for more in ((), ("--example",)):
+        (row,) = json.loads(lanes("sites", "verify", "kagane", *more, "--json")[1])
+        assert row["words"] == "nothing of it is followed: it has no example to ask for: `lanes add` one"
+
+
 def test_without_its_lane_nothing_is_known_and_how_to_start_it_is_said(
     net: Smallnet, lane: LaneAtWork, lanes: Lanes
 ) -> None:

@@ -34,12 +34,15 @@ def test_every_address_of_a_series_leads_to_its_api(pasted: str) -> None:
     assert SITE.recognise(pasted) == API
 
 
-@pytest.mark.parametrize(
-    "pasted", ["https://kagane.to/", "https://kagane.to/series/12", "https://kagane.org/search?q=x"]
-)
+@pytest.mark.parametrize("pasted", ["https://kagane.to/", "https://kagane.to/series/", "https://kagane.org/search?q=x"])
 def test_what_is_no_series_is_refused_with_its_remedy(pasted: str) -> None:
     with pytest.raises(BadUrl, match="paste an address that begins with"):
         SITE.recognise(pasted)
+
+
+def test_a_short_id_is_refused_with_the_form_of_the_long_one() -> None:
+    with pytest.raises(BadUrl, match="its id must be the long one: 8-4-4-4-12 hexadecimal digits"):
+        SITE.recognise("https://kagane.org/series/01A1B2C3D4")
 
 
 def test_what_it_fetches_stands_in_one_place() -> None:
