@@ -260,6 +260,9 @@ def test_what_site_new_writes_for_a_shipped_name_says_what_becomes_of_its_series
     assert "replaces the shipped Site `royalroad`" in readme
     assert "all stay, with their Chapters" in readme
     assert "--supervisord" not in readme, "its section is there"
+    assert (
+        "Run its test: `" + f"{Path(sys.executable).parent}/python test_lanes_site_royalroad.py` (with pytest" in readme
+    )
     bin_ = Path(sys.executable).parent
     for words in re.findall(rf"`{bin_}/lanes ([^`]*)`", readme):
         asked = parse([word.replace("FILE", "x") for word in shlex.split(words)])
