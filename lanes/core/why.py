@@ -25,7 +25,7 @@ STOPPED: Final = "its sidecar was stopped"
 _REMEDIES: Final = {
     "the browser is lost": "nothing is charged for that, and it is tried again by itself",
     NO_SIDECAR: "`make run` starts it",
-    _DOWN + STOPPED: "`supervisorctl start browser` starts it",
+    _DOWN + STOPPED: "`.venv/bin/supervisorctl start browser` starts it",
     _ASLEEP: "a Check now wakes Chrome",
 }
 """The way out of a gate of the browser, in the words of lanes.browser_trouble and lanes.browser_asleep."""

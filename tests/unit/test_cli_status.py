@@ -35,7 +35,7 @@ MISSING = "the browser is down: Chrome is not installed: `apt install chromium`"
         (
             replace(NEVER, trouble=f"the browser is down: {STOPPED}"),
             0,
-            ["The browser is down: its sidecar was stopped; `supervisorctl start browser` starts it."],
+            ["The browser is down: its sidecar was stopped; `.venv/bin/supervisorctl start browser` starts it."],
         ),
         (
             replace(ASLEEP, not_held="it runs elsewhere, where nothing keeps WebSockets from private addresses"),

@@ -217,7 +217,7 @@ def test_beside_a_gate_of_the_browser_its_way_out_is_noted_and_beside_no_other()
     ways_out = {
         Stop("the browser is lost", LATER): "nothing is charged for that, and it is tried again by itself",
         Stop("the browser is down: its sidecar does not run", None): "`make run` starts it",
-        Stop("the browser is down: its sidecar was stopped", None): "`supervisorctl start browser` starts it",
+        Stop("the browser is down: its sidecar was stopped", None): "`.venv/bin/supervisorctl start browser` starts it",
         Stop(
             "the browser is down: Chrome is not installed: `apt install chromium`", None
         ): "it is found within a minute then",
