@@ -36,12 +36,13 @@ def test_the_sites_see_one_pace_while_old_and_new_processes_live_side_by_side(ne
     first = Supervised(place)
     postgres, lane = first.pid("postgres"), first.pid("lane-feeds")
     until(lambda: first.states().get("migrate", ("",))[0] == "EXITED", first.told)
-    second = None
+    second, left = None, set[int]()
     try:
         with closing(Owner(first.database_url)) as owner:
             for n in range(6):
                 host.feed(f"/{n}", ["One"])
             keys = [owner.follow(host.url(f"/{n}")) for n in range(6)]
+            left = {pid for _, pid in first.states().values() if pid}
             first.kill()
             second = Supervised(place)
             assert second.pid("lane-feeds") != lane
@@ -58,7 +59,7 @@ def test_the_sites_see_one_pace_while_old_and_new_processes_live_side_by_side(ne
     finally:
         if second is not None:
             second.stop()
-        for program, how in ((lane, signal.SIGTERM), (postgres, signal.SIGINT)):
+        for program in left:
             with suppress(ProcessLookupError):
-                os.kill(program, how)
-        until(lambda: not any(Path(f"/proc/{each}").exists() for each in (lane, postgres)), lambda: "they did not end")
+                os.kill(program, signal.SIGINT if program == postgres else signal.SIGTERM)
+        until(lambda: not any(Path(f"/proc/{each}").exists() for each in left), lambda: "they did not end")
