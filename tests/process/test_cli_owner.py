@@ -56,7 +56,7 @@ def test_a_block_is_told_by_why_and_status_and_its_end_by_what_stands_there_then
     assert lanes("block", "a.test")[1].startswith("a.test is blocked from now on: nothing is asked there (1 Series).")
     assert lanes("block", "a.test")[1].startswith("a.test was blocked already")
     assert "at www.b.test: each host has its own word" in lanes("block", "b.test")[1]
-    assert lanes("why", "a-test")[1] == "a-test: the owner blocked its host\n"
+    assert lanes("why", "a-test")[1].splitlines()[0] == "a-test: the owner blocked its host"
     assert "Of 3 hosts of feeds: 2 blocked by you." in lanes("status")[1]
     assert "a.test  now" in lanes("block")[1]
     assert lanes("block", "a.test", "--undo")[1].startswith(
@@ -119,7 +119,8 @@ def test_what_is_true_beside_the_reason_is_told_beneath_it_and_in_the_list(lanes
             "UPDATE lanes.series SET distrusted_at = lanes.now() - interval '3 h', distrusted_reason = 'it lied', "
             "refused_since = lanes.now() - interval '5 h', moving_to = 'http://u:p@b.test/', moving_since = lanes.now()"
         )
-    _, refused, moving, distrusted = lanes("why", "a-test")[1].splitlines()
+    _, lane, refused, moving, distrusted = lanes("why", "a-test")[1].splitlines()
+    assert lane == "  its Lane does not run (last seen: -): `make run` starts it"
     assert refused.startswith("  its URL is refused, since 5 h (")
     assert moving.startswith(
         "  its Site redirects it for good; followed there once that has proved true: http://***@b.test/"
@@ -129,7 +130,7 @@ def test_what_is_true_beside_the_reason_is_told_beneath_it_and_in_the_list(lanes
     assert (listed["distrusted_reason"], listed["moving_to"]) == ("it lied", "http://***@b.test/")
     assert listed["refused_since"] is not None
     [why] = json.loads(lanes("why", "a-test", "--json")[1])
-    assert [note["url"] for note in why["notes"]] == [None, "http://***@b.test/", None]
+    assert [note["url"] for note in why["notes"]] == [None, None, "http://***@b.test/", None]
     assert "1 refused alone, 1 with validators that lie" in lanes("status")[1]
 
 
@@ -194,6 +195,7 @@ def test_a_browser_site_without_a_browser_is_told_by_status_and_why(lanes: Lanes
     assert down in lanes("status")[1]
     assert lanes("why", key)[1].splitlines() == [
         f"{key}: the browser is down: its sidecar does not run",
+        "  its Lane does not run (last seen: -): `make run` starts it",
         "  its pages are read through the browser, and the browser is down: its sidecar does not run; `make run` starts it",
     ]
     with psycopg.connect(database_url) as connection:
