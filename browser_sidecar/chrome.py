@@ -323,9 +323,8 @@ def _account() -> pwd.struct_passwd | None:
 def _as_whom(home: str) -> dict[str, Any]:
     """User, place and environment of a child: nothing of ours, for ours holds secrets."""
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR") if name in os.environ}
-    if (
-        len(home) <= LONGEST_HOME
-    ):  # what it leaves in there when it is killed goes with that, not one more each time in a place for all
+    # What it leaves there when it is killed goes with its profile, instead of one more each time staying in a place for all.
+    if len(home) <= LONGEST_HOME:
         kept["TMPDIR"] = home
     whom: dict[str, Any] = {"cwd": home, "env": {**kept, "HOME": home}}
     if (account := _account()) is not None:

@@ -1,8 +1,8 @@
 """One page, opened in a fresh context of a running Chrome, waited for and read (DESIGN 7).
 
-Owns what is waited for, for how long, and what the page came to.  Refuses to own: rows, the process, the way to the network, and how a page
-is looked at (`sight`).  Must never
-break: whatever a page does, it ends in its time, nothing of it is left for the next, and what it came to can be written down.
+Owns what is waited for, for how long, and what the page came to.  Refuses to own: rows, the process, the way to the network, how a page is
+looked at (`sight`).  Must never break: whatever a page does, it ends in its time, nothing of it is left for the next, and what it came
+to can be written down.
 """
 
 from __future__ import annotations

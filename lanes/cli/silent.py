@@ -37,19 +37,22 @@ def how_to_start(site: str, *, any_runs: bool) -> str:
 
 def start_of(store: Store, site: str) -> str:
     """What starts the Lane of a Site, as things are now."""
+    return how_to_start(site, any_runs=_any_runs(store))
+
+
+def _any_runs(store: Store) -> bool:
     now = store.asking.now()
-    any_runs = any(not lane_is_silent(store.asking.lane(each.name), now) for each in sites())
-    return how_to_start(site, any_runs=any_runs)
+    return any(not lane_is_silent(store.asking.lane(each.name), now) for each in sites())
 
 
 def silent_lanes(store: Store, among: Iterable[str]) -> Mapping[str, str]:
     """Of these Sites those whose Lane does not run: when it was seen, and what starts it."""
     now = store.asking.now()
-    lanes = [store.asking.lane(site) for site in sorted(set(among))]
+    silent = [lane for site in sorted(set(among)) if lane_is_silent(lane := store.asking.lane(site), now)]
+    any_runs = bool(silent) and _any_runs(store)
     return {
-        lane.site: f"(last seen: {relative(lane.seen_at, now)}): {start_of(store, lane.site)}"
-        for lane in lanes
-        if lane_is_silent(lane, now)
+        lane.site: f"(last seen: {relative(lane.seen_at, now)}): {how_to_start(lane.site, any_runs=any_runs)}"
+        for lane in silent
     }
 
 
