@@ -18,14 +18,14 @@ import socket
 import threading
 import time
 from collections.abc import Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from browser_sidecar.heads import Asked, read_head
 from browser_sidecar.sides import NoHead, Side, pass_head, splice
 from lanes.core.answer import Trouble
-from lanes.fetch.guard import Guard
+from lanes.fetch.guard import Guard, Named
 from lanes.fetch.limits import LIMITS, Limits
 
 log = logging.getLogger("browser_sidecar.proxy")
@@ -35,7 +35,7 @@ CONNECTIONS: Final = 64
 PAGE_BYTES: Final = 64 * 2**20
 """Bytes that one page may draw from the network, all its requests together: six times the cap of its document."""
 RESOLVERS: Final = 16
-"""Names that one page asks for at a time, each in a thread: what hangs is in the way of no other page."""
+"""Names that one page asks for at a time, each in a thread: a page of names that hang is in the way of no other."""
 
 T = TypeVar("T")
 
@@ -83,7 +83,7 @@ class Gate:
         """How many were dialled."""
         self.forbidden: list[str] = []
         """What the guard refused, in words."""
-        self.resolvers = ThreadPoolExecutor(RESOLVERS, "resolve")
+        self.resolving = asyncio.Semaphore(RESOLVERS)
         self._proxy = proxy
         self._drawn: dict[tuple[str, int], int] = {}
         self._written: dict[tuple[str, int], float] = {}
@@ -202,7 +202,6 @@ class Proxy:
             return
         for listening in server.sockets:
             self._loop.remove_reader(listening.fileno())
-        gate.resolvers.shutdown(wait=False, cancel_futures=True)
         tasks = self._tasks.pop(gate)
         for task in tasks:
             task.cancel()
@@ -293,9 +292,8 @@ class Proxy:
 
     async def _addresses(self, gate: Gate, host: str, port: int) -> tuple[str, ...]:
         try:
-            named = await self._loop.run_in_executor(
-                gate.resolvers, self._guard.resolve, host, port, self._limits.resolve
-            )
+            async with gate.resolving:
+                named = await self._resolved(host, port)
         except TimeoutError:
             raise _Failed(Failure(Trouble.DNS, f"{host}: the name system did not answer in time")) from None
         except socket.gaierror as error:
@@ -310,6 +308,25 @@ class Proxy:
             why = f"{host}: {named.refused[0]} may not be dialled"
             raise _Failed(Failure(Trouble.CONNECT, why, forbidden=named.refused[0]))
         raise _Failed(Failure(Trouble.DNS, f"{host}: a name without addresses", line_proved=True))
+
+    async def _resolved(self, host: str, port: int) -> Named:
+        """Raises: TimeoutError, socket.gaierror, UnicodeError."""
+        answer: asyncio.Future[Named | Exception] = self._loop.create_future()
+
+        def set_answer(named: Named | Exception) -> None:
+            if not answer.done():
+                answer.set_result(named)
+
+        def tell(named: Named | Exception) -> None:
+            with suppress(RuntimeError):  # the proxy is closed by now
+                self._loop.call_soon_threadsafe(set_answer, named)
+
+        self._guard.resolve_to(host, port, tell)
+        async with asyncio.timeout(self._limits.resolve):
+            named = await answer
+        if isinstance(named, Exception):
+            raise named
+        return named
 
     def _is_ours(self, address: str, port: int) -> bool:
         """Whether that leads to what listens at 127.0.0.1, however the address is written: all that is ours does, and nothing of ours at

@@ -10,7 +10,7 @@ import ipaddress
 import queue
 import socket
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -91,27 +91,8 @@ class Guard:
 
     def resolve(self, host: str, port: int, timeout: float) -> Named:
         """The addresses of `host`, each judged.  Raises: TimeoutError, socket.gaierror, UnicodeError."""
-        try:
-            addresses: tuple[str, ...] = (str(ipaddress.ip_address(host)),)
-        except ValueError:
-            addresses = self._asked(host, port, timeout)
-        return Named(
-            tuple(address for address in addresses if self.check(address)),
-            tuple(address for address in addresses if not self.check(address)),
-        )
-
-    def _asked(self, host: str, port: int, timeout: float) -> tuple[str, ...]:
-        """A thread, because nothing else can put a deadline on the system's resolver; one that hangs ends when that gives up."""
-        answers: queue.SimpleQueue[tuple[str, ...] | Exception] = queue.SimpleQueue()
-
-        def ask() -> None:
-            try:
-                found = self._resolver(host, port, type=socket.SOCK_STREAM)
-                answers.put(tuple(dict.fromkeys(str(place[0]) for *_, place in found)))
-            except Exception as error:  # noqa: BLE001 - raised again by who asked
-                answers.put(error)
-
-        threading.Thread(target=ask, name=f"resolve {host}", daemon=True).start()
+        answers: queue.SimpleQueue[Named | Exception] = queue.SimpleQueue()
+        self.resolve_to(host, port, answers.put)
         try:
             answer = answers.get(timeout=timeout)
         except queue.Empty:
@@ -119,6 +100,32 @@ class Guard:
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+    def resolve_to(self, host: str, port: int, tell: Callable[[Named | Exception], None]) -> None:
+        """The same without a wait: `tell` is called once, with what `resolve` returns or raises.
+
+        For an address that is before this returns; for a name in a thread, because nothing else can put a deadline on the system's
+        resolver, and that thread lasts until that one gives up."""
+        try:
+            address = str(ipaddress.ip_address(host))
+        except ValueError:
+            threading.Thread(target=self._ask, args=(host, port, tell), name=f"resolve {host}", daemon=True).start()
+        else:
+            tell(self._judged((address,)))
+
+    def _ask(self, host: str, port: int, tell: Callable[[Named | Exception], None]) -> None:
+        try:
+            found = self._resolver(host, port, type=socket.SOCK_STREAM)
+            answer: Named | Exception = self._judged(tuple(dict.fromkeys(str(place[0]) for *_, place in found)))
+        except Exception as error:  # noqa: BLE001 - raised again by who asked
+            answer = error
+        tell(answer)
+
+    def _judged(self, addresses: tuple[str, ...]) -> Named:
+        return Named(
+            tuple(address for address in addresses if self.check(address)),
+            tuple(address for address in addresses if not self.check(address)),
+        )
 
 
 def _meant(address: Address) -> Address:

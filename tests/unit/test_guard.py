@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import socket
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from lanes.fetch.guard import Guard, Named
 from tests.smallnet import Resolver
 
+DEADLINE = 20.0
 FORBIDDEN = {
     "unspecified": ["0.0.0.0", "0.1.2.3", "::"],
     "loopback": ["127.0.0.1", "127.1.0.5", "127.255.255.255", "::1"],
@@ -89,3 +91,16 @@ def test_a_resolver_that_hangs_is_given_up() -> None:
 def test_what_the_resolver_raises_reaches_who_asked() -> None:
     with pytest.raises(socket.gaierror):
         Guard([], Resolver()).resolve("nowhere.test", 80, 5)
+
+
+def test_without_a_wait_an_address_is_answered_at_once_and_a_name_later_each_once() -> None:
+    names, told = Resolver(), queue.SimpleQueue[Named | Exception]()
+    names.set("both.test", "127.0.0.1", "127.1.0.5")
+    guard = Guard(["127.1.0.0/16"], names)
+    guard.resolve_to("127.2.0.7", 80, told.put)
+    assert told.get_nowait() == Named((), ("127.2.0.7",))
+    guard.resolve_to("both.test", 80, told.put)
+    assert told.get(timeout=DEADLINE) == Named(("127.1.0.5",), ("127.0.0.1",))
+    guard.resolve_to("nowhere.test", 80, told.put)
+    assert isinstance(told.get(timeout=DEADLINE), socket.gaierror)
+    assert told.empty()
