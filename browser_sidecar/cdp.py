@@ -11,8 +11,8 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import websocket
@@ -62,12 +62,14 @@ class Silence:
     end: float = 15.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Pending:
-    """A call that waits: for its reply, or for the words why there will be none."""
+    """A call that waits: for its reply, or for the words why there will be none.  `number`: 0 until it is sent."""
 
+    method: str
     session: str | None
-    reply: queue.SimpleQueue[Mapping[str, Any] | str]
+    reply: queue.SimpleQueue[Mapping[str, Any] | str] = field(default_factory=queue.SimpleQueue)
+    number: int = 0
 
 
 class _Buffered:
@@ -162,21 +164,23 @@ class Cdp:
         self, method: str, params: Mapping[str, Any] | None = None, session: str | None = None, timeout: float = CALL
     ) -> Mapping[str, Any]:
         """The result of a method, within `timeout` seconds.  Raises: Gone, Late, Declined."""
-        pending = _Pending(session, queue.SimpleQueue())
-        number = self._send(method, params, session, pending)
+        return self.call_all([(method, params or {})], session, timeout)[0]
+
+    def call_all(
+        self, calls: Sequence[tuple[str, Mapping[str, Any]]], session: str | None = None, timeout: float = CALL
+    ) -> list[Mapping[str, Any]]:
+        """The results of several methods, asked for in one go and carried out in this order, whether or not one of them is declined; all
+        within `timeout` seconds.  Raises as `call`, of the first that failed."""
+        until, asked = time.monotonic() + timeout, []
         try:
-            answer = pending.reply.get(timeout=timeout)
-        except queue.Empty:
-            raise Late(f"{method}: no reply within {timeout:g} s") from None
+            for method, params in calls:
+                asked.append(pending := _Pending(method, session))
+                self._send(method, params, session, pending)
+            return [self._result(pending, until, timeout) for pending in asked]
         finally:
             with self._lock:
-                self._pending.pop(number, None)
-        if isinstance(answer, str):
-            raise Gone(answer)
-        if "error" in answer:
-            raise Declined(method, str(answer["error"].get("message", "no reason given"))[:500])
-        result = answer.get("result")
-        return result if isinstance(result, Mapping) else {}
+                for pending in asked:
+                    self._pending.pop(pending.number, None)
 
     def tell(self, method: str, params: Mapping[str, Any] | None = None, session: str | None = None) -> None:
         """A call whose result nobody waits for.  Raises: Gone."""
@@ -201,19 +205,32 @@ class Cdp:
         self._die("closed")
         self._reader.join(timeout=self._silence.end)
 
+    def _result(self, pending: _Pending, until: float, timeout: float) -> Mapping[str, Any]:
+        try:
+            answer = pending.reply.get(timeout=max(0.0, until - time.monotonic()))
+        except queue.Empty:
+            raise Late(f"{pending.method}: no reply within {timeout:g} s") from None
+        if isinstance(answer, str):
+            raise Gone(answer)
+        if "error" in answer:
+            raise Declined(pending.method, str(answer["error"].get("message", "no reason given"))[:500])
+        result = answer.get("result")
+        return result if isinstance(result, Mapping) else {}
+
     def _send(
         self,
         method: str,
         params: Mapping[str, Any] | None,
         session: str | None,
         pending: _Pending | None,
-    ) -> int:
+    ) -> None:
         with self._lock:
             if self._dead is not None:
                 raise Gone(self._dead)
             self._number += 1
             number = self._number
             if pending is not None:
+                pending.number = number
                 self._pending[number] = pending
         message = {"id": number, "method": method, "params": params or {}}
         if session is not None:
@@ -223,7 +240,6 @@ class Cdp:
         except (websocket.WebSocketException, OSError) as error:
             self._die(f"nothing can be written: {_said(error)}")
             raise Gone(self.dead or "closed") from error
-        return number
 
     def _read(self) -> None:
         """Until the socket dies.  A read that came to nothing goes on where it was."""

@@ -46,8 +46,10 @@ class Times:
     """After which a page with `settles_for` is read as it is: what comes later than that comes seldom."""
     look: float = 0.25
     """Between two looks at a page that is still on its way."""
-    watch: float = 1.0
+    watch: float = 5.0
     """Within which a page whose document is there says at once that it has changed: a look costs the sidecar more than anything else."""
+    watch_elsewhere: float = 1.0
+    """The same where no gate judges addresses, and a page may have to be ended for one."""
     busy: float = 5.0
     """For Chrome to answer a look, and to end a page; a page whose scripts run on may keep it from either."""
     call: float = 15.0
@@ -148,8 +150,13 @@ class _Tab:
         self._cdp, self._asked, self._gate, self._times = cdp, asked, gate, times
         self._held_since: float | None = None
         self._judged: tuple[tuple[str, ...], str | None, bool] | None = None
-        self._call("Browser.setDownloadBehavior", {"behavior": "deny", "browserContextId": context}, at=None)
-        made = self._call("Target.createTarget", {"url": "about:blank", "browserContextId": context}, at=None)
+        _, made = cdp.call_all(
+            [
+                ("Browser.setDownloadBehavior", {"behavior": "deny", "browserContextId": context}),
+                ("Target.createTarget", {"url": "about:blank", "browserContextId": context}),
+            ],
+            timeout=times.call,
+        )
         self._frame: str = made["targetId"]  # Chrome names a target after the frame at its top
         attached = self._call("Target.attachToTarget", {"targetId": self._frame, "flatten": True}, at=None)
         self._session: str = attached["sessionId"]
@@ -160,13 +167,16 @@ class _Tab:
         # Where no gate judges, every request that can be is looked at before it is made.
         held = [{"urlPattern": "*", "resourceType": kind} for kind in kinds]
         held += [{"urlPattern": pattern} for pattern in (patterns() if kinds else ["*"])]
-        self._call("Inspector.enable")
-        self._call("Page.enable")
-        self._call("Network.enable", NO_BUFFERS)
-        self._call("Emulation.setUserAgentOverride", {"userAgent": agent})
-        self._call("Fetch.enable", {"handleAuthRequests": True, "patterns": held})
+        first: list[tuple[str, Mapping[str, Any]]] = [
+            ("Inspector.enable", {}),
+            ("Page.enable", {}),
+            ("Network.enable", NO_BUFFERS),
+            ("Emulation.setUserAgentOverride", {"userAgent": agent}),
+            ("Fetch.enable", {"handleAuthRequests": True, "patterns": held}),
+        ]
         if gate is None:
-            self._call("Target.setAutoAttach", STOPPED_AT_BIRTH)
+            first.append(("Target.setAutoAttach", STOPPED_AT_BIRTH))
+        cdp.call_all(first, self._session, times.call)
 
     @property
     def written_at(self) -> float:
@@ -305,12 +315,15 @@ class _Tab:
         return NotShown(failure.trouble, failure.detail, failure.forbidden, failure.line_proved)
 
     def _look(self, document: Document | None, before: Look | None, until: float) -> Look | None:
-        """The page now; or, where it was looked at `before`, once it is otherwise, but after a while, and at `until`, as it is."""
+        """The page now; or, where it was looked at `before`, once it is otherwise; as it is after a while, and where its time turns."""
         if document is None:
             return None
-        now = time.monotonic()
-        due = now if before is None else min(until, document.at + self._times.settling, now + self._times.watch)
-        return self._sight.look(document.loader, self._times.busy, before, max(0.0, due - now))
+        now, times = time.monotonic(), self._times
+        watch = times.watch_elsewhere if self._gate is None else times.watch
+        held = document.at if self._held_since is None else self._held_since
+        turns = (document.at + times.settled, document.at + times.settling, held + times.settling, until)
+        within = 0.0 if before is None else min([watch, *(turn - now for turn in turns if turn > now)])
+        return self._sight.look(document.loader, times.busy, before, within)
 
     def _held(self, document: Document, look: Look | None) -> tuple[str | None, bool]:
         """What refuses us, in words, and whether it may clear by itself; looked at again when the page has changed."""
@@ -328,16 +341,17 @@ class _Tab:
 
     def _read(self, document: Document, held: str | None = None) -> Opened | None:
         """The page as it is now; None where it went on meanwhile, to another document."""
-        length, html = self._sight.html(document.loader, self._times.call)
-        look = self._sight.look(document.loader, self._times.busy)
+        page = self._sight.page(document.loader, self._times.call)
+        if page is None:  # it was just going, or is busy: which of them shows who is there
+            self._sight.look(document.loader, self._times.busy)
         if document is not self._seen.current or self._sight.has_gone_on(document.loader):
             return None
-        if length is None:
+        if page is None:
             return NotShown(Trouble.TIMEOUT, "its scripts never came to rest")
-        if max(length, len(html)) > LIMITS.decoded:
+        if max(page.characters, len(page.html)) > LIMITS.decoded:
             return NotShown(Trouble.OVERSIZE, f"more than {LIMITS.decoded} bytes of HTML")
-        url = document.url if look is None or len(look.url) > LONGEST_URL else look.url
-        return Shown(document.status, document.headers, _plain(url), html, held)
+        url = page.url if len(page.url) <= LONGEST_URL else document.url
+        return Shown(document.status, document.headers, _plain(url), page.html, held)
 
     def _call(
         self, method: str, params: Mapping[str, Any] | None = None, *, at: str | None = "", timeout: float | None = None

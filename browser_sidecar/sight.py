@@ -33,13 +33,14 @@ _HEAD: Final = f"(document.documentElement?.outerHTML ?? '').slice(0, {LOOKED_AT
 _KEEP: Final = """(() => {
   const kind = document.doctype ? '<!DOCTYPE html>\\n' : '';
   globalThis.page = (kind + (document.documentElement?.outerHTML ?? '')).toWellFormed();
-  return page.length;
+  globalThis.piece = at => {
+    let end = Math.min(at + %d, page.length);
+    if (end < page.length && (page.charCodeAt(end) & 0xfc00) === 0xdc00) end--;
+    return [end, page.slice(at, end)];
+  };
+  return [location.href, page.length, ...piece(0)];
 })()"""
-_PIECE: Final = """(() => {
-  let end = Math.min(%d + %d, page.length);
-  if (end < page.length && (page.charCodeAt(end) & 0xfc00) === 0xdc00) end--;
-  return [end, page.slice(%d, end)];
-})()"""
+_PIECE: Final = "piece(%d)"
 
 
 class Call(Protocol):
@@ -59,6 +60,15 @@ class Look:
     landmark: bool
     settled: bool
     title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A whole page at one instant: its characters, and as much of its HTML as may be read."""
+
+    url: str
+    characters: int
+    html: bytes
 
 
 class Sight:
@@ -84,18 +94,21 @@ class Sight:
         head = self._evaluated(loader, _HEAD, timeout)
         return head.encode("utf-8", "replace") if isinstance(head, str) else None
 
-    def html(self, loader: str, timeout: float) -> tuple[int | None, bytes]:
-        """The characters of its HTML (None: they cannot be had), and as much of it as may be read; `timeout` is that of each piece."""
-        length, html, at = self._evaluated(loader, _KEEP, timeout), bytearray(), 0
-        if not isinstance(length, int):
-            return None, b""
-        while at < length <= LIMITS.decoded and len(html) <= LIMITS.decoded:
-            found = self._evaluated(loader, _PIECE % (at, PIECE, at), timeout)
-            if not isinstance(found, list) or not isinstance(found[0], int) or found[0] <= at:
-                return None, b""
-            at = found[0]
-            html += str(found[1]).encode("utf-8", "replace")
-        return length, bytes(html)
+    def page(self, loader: str, timeout: float) -> Page | None:
+        """The page as it is now; `timeout` is that of each piece."""
+        found = self._evaluated(loader, _KEEP % PIECE, timeout)
+        if not isinstance(found, list) or len(found) != 4:
+            return None
+        url, length, html = str(found[0]), int(found[1]), bytearray()
+        at, piece = int(found[2]), found[3]
+        while True:
+            html += str(piece).encode("utf-8", "replace")
+            if at >= length or length > LIMITS.decoded or len(html) > LIMITS.decoded:
+                return Page(url, length, bytes(html))
+            found = self._evaluated(loader, _PIECE % at, timeout)
+            if not isinstance(found, list) or len(found) != 2 or found[0] <= at:
+                return None
+            at, piece = found
 
     def has_gone_on(self, loader: str) -> bool:
         """Whether another document than that one was there when it was looked at last."""

@@ -344,3 +344,42 @@ def test_who_is_no_websocket_is_no_connection() -> None:
     for greeting in (b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", b"hello\r\n\r\n", b""):
         with Scripted(echo, greeting) as server, pytest.raises(Gone, match="no connection"):
             Cdp(server.url)
+
+
+def test_several_calls_are_asked_before_any_is_answered_and_their_results_stand_in_their_order() -> None:
+    def backwards(peer: Peer) -> None:
+        messages = [peer.heard() for _ in range(3)]
+        for message in reversed(messages):
+            peer.reply(message, {"method": message["method"], "session": message.get("sessionId")})
+        peer.wait_for_the_end()
+
+    with connected(backwards) as cdp:
+        found = cdp.call_all([("Page.enable", {}), ("Network.enable", {"n": 1}), ("Fetch.enable", {})], "mine")
+    assert [each["method"] for each in found] == ["Page.enable", "Network.enable", "Fetch.enable"]
+    assert {each["session"] for each in found} == {"mine"}
+
+
+def test_of_several_calls_the_first_that_is_declined_is_told() -> None:
+    def choosy(peer: Peer) -> None:
+        for _ in range(3):
+            message = peer.heard()
+            if message["method"] == "Page.enable":
+                peer.reply(message, {})
+            else:
+                peer.say({"id": message["id"], "error": {"message": f"no {message['method']} here"}})
+        peer.wait_for_the_end()
+
+    with connected(choosy) as cdp, pytest.raises(Declined, match=r"Network\.enable: no Network\.enable here"):
+        cdp.call_all([("Page.enable", {}), ("Network.enable", {}), ("Fetch.enable", {})])
+
+
+def test_of_several_calls_a_missing_reply_is_late_and_none_waits_after_that() -> None:
+    def half(peer: Peer) -> None:
+        peer.reply(peer.heard(), {})
+        peer.heard()
+        peer.wait_for_the_end()
+
+    with connected(half) as cdp:
+        with pytest.raises(Late, match=r"Fetch\.enable: no reply within 0\.2 s"):
+            cdp.call_all([("Page.enable", {}), ("Fetch.enable", {})], timeout=0.2)
+        assert cdp.dead is None
