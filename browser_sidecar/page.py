@@ -8,6 +8,7 @@ to can be written down.
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -57,6 +58,8 @@ class Times:
     whole: float = PATIENCE.total_seconds() - 15.0
     """From when a tab takes a page, Chrome's start included, until it is answered: inside the time after which the browser would be called
     lost.  Where less than `document` of it is left, nothing is sent any more."""
+    last: float = 10.0
+    """After that, for Chrome to answer whatever it was asked of the page; `busy`, to end it, is what then remains of the 15."""
 
 
 TIMES: Final = Times()
@@ -148,6 +151,7 @@ class _Tab:
         times: Times,
     ) -> None:
         self._cdp, self._asked, self._gate, self._times = cdp, asked, gate, times
+        self._last = math.inf
         self._held_since: float | None = None
         self._judged: tuple[tuple[str, ...], str | None, bool] | None = None
         _, made = cdp.call_all(
@@ -185,6 +189,7 @@ class _Tab:
 
     def opened(self, wait: float, until: float) -> Opened | Lost:
         """Sent off after `wait` seconds, and answered before `until`."""
+        self._last = until + self._times.last
         came = self._sent(wait, until)
         if isinstance(came, Lost):
             return came
@@ -357,7 +362,8 @@ class _Tab:
         self, method: str, params: Mapping[str, Any] | None = None, *, at: str | None = "", timeout: float | None = None
     ) -> Mapping[str, Any]:
         session = self._session if at == "" else at
-        return self._cdp.call(method, params, session, self._times.call if timeout is None else timeout)
+        left = max(0.0, self._last - time.monotonic())
+        return self._cdp.call(method, params, session, min(left, self._times.call if timeout is None else timeout))
 
 
 def _plain(url: str) -> str:

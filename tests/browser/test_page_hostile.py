@@ -98,6 +98,16 @@ def test_scripts_that_run_on_for_ever_are_a_failure_of_their_page_alone(tabs: Ta
     then_sound(tabs, site)
 
 
+def test_a_page_that_makes_wait_for_each_piece_of_it_takes_no_more_than_its_time(tabs: Tabs, site: Host) -> None:
+    """Each comes in its own time, all of them long after the page's: the browser would be called lost for it."""
+    pester = "const busy = () => { const end = Date.now() + 1500; while (Date.now() < end); setTimeout(busy) }; busy()"
+    large = "document.body.hidden = true; document.body.append('y'.repeat(24 * 2 ** 20))"
+    site.page("/title", html(f"<p>x<script>{large}; onload = () => {{ {pester} }}</script>"))
+    came = tabs.not_shown(site.url("/title"), times=replace(QUICK, document=4.0, whole=12.0, last=1.0))
+    assert (came.trouble, came.detail) == (Trouble.TIMEOUT, "its scripts never came to rest")
+    then_sound(tabs, site)
+
+
 @pytest.mark.parametrize("ends", [True, False])
 def test_a_page_that_chrome_does_not_end_is_told_to_be_left_there(ends: bool) -> None:
     """One that floods Chrome may outlive its time in it."""
