@@ -162,8 +162,8 @@ class _Tab:
             timeout=times.call,
         )
         self._frame: str = made["targetId"]  # Chrome names a target after the frame at its top
-        attached = self._call("Target.attachToTarget", {"targetId": self._frame, "flatten": True}, at=None)
-        self._session: str = attached["sessionId"]
+        attached = {"targetId": self._frame, "flatten": True}
+        self._session: str = cdp.call("Target.attachToTarget", attached, timeout=times.call)["sessionId"]
         self._seen = Seen(cdp, self._session, self._frame, asked, gate, guard, agent)
         self._sight = Sight(self._call, self._frame, asked)
         cdp.listen(self._session, self._seen.hear)
@@ -359,11 +359,15 @@ class _Tab:
         return Shown(document.status, document.headers, _plain(url), page.html, held)
 
     def _call(
-        self, method: str, params: Mapping[str, Any] | None = None, *, at: str | None = "", timeout: float | None = None
+        self, method: str, params: Mapping[str, Any] | None = None, *, timeout: float | None = None
     ) -> Mapping[str, Any]:
-        session = self._session if at == "" else at
+        """Asks the page's session, in the time that is left.  Raises as `Cdp.call`; Gone, too, where the tab has crashed."""
+        if self._seen.crashed:
+            raise Gone(CRASHED)
         left = max(0.0, self._last - time.monotonic())
-        return self._cdp.call(method, params, session, min(left, self._times.call if timeout is None else timeout))
+        return self._cdp.call(
+            method, params, self._session, min(left, self._times.call if timeout is None else timeout)
+        )
 
 
 def _plain(url: str) -> str:

@@ -8,6 +8,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
+from datetime import timedelta
 
 import psutil
 import pytest
@@ -53,6 +54,21 @@ def test_a_tab_that_crashes_is_lost_and_nobody_waits_for_it(tabs: Tabs, site: Ho
             if "--type=renderer" in each.cmdline():
                 os.kill(each.pid, signal.SIGKILL)
         assert page.result(60) == Lost("the tab crashed")
+    then_sound(tabs, site)
+
+
+def test_of_a_tab_that_has_crashed_nothing_is_asked_any_more(tabs: Tabs, site: Host) -> None:
+    """Its page would be asked for, only to be lost."""
+
+    def crash(_: float) -> timedelta:
+        assert tabs.running.chrome is not None
+        for each in psutil.Process(tabs.running.chrome.pid).children(recursive=True):
+            if "--type=renderer" in each.cmdline():
+                os.kill(each.pid, signal.SIGKILL)
+        return timedelta(seconds=30)
+
+    assert tabs(site.url("/sound"), sending=crash) == Lost("the tab crashed")
+    assert tabs.net.record.of(site) == []
     then_sound(tabs, site)
 
 
