@@ -64,7 +64,7 @@ class Silence:
 
 @dataclass(slots=True)
 class _Pending:
-    """A call that waits: for its reply, or for the words why there will be none.  `number`: 0 until it is sent."""
+    """A call that waits: for its reply, or for the words why there will be none.  `number`: 0 until it has one."""
 
     method: str
     session: str | None

@@ -46,7 +46,7 @@ class Times:
     settled: float = SETTLING.total_seconds() / 2
     """After which a page with `settles_for` is read as it is: what comes later than that comes seldom."""
     look: float = 0.25
-    """Between two looks at a page that is still on its way."""
+    """Between two looks: at a page that is still on its way, or that changes all the time."""
     watch: float = 5.0
     """Within which a page whose document is there says at once that it has changed: a look costs the sidecar more than anything else."""
     watch_elsewhere: float = 1.0
@@ -233,8 +233,7 @@ class _Tab:
             if now >= until:
                 return NotShown(Trouble.TIMEOUT, "one document after the other")
             before = look if document is not None and document.ended else None
-            if before is None:
-                self._seen.wait(self._times.look)
+            self._seen.wait(self._times.look)
 
     def _judged_now(self, document: Document, look: Look | None, now: float, until: float) -> Opened | None:
         """What the document that is shown comes to; None: it is still waited for."""

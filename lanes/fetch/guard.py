@@ -122,10 +122,8 @@ class Guard:
         tell(answer)
 
     def _judged(self, addresses: tuple[str, ...]) -> Named:
-        return Named(
-            tuple(address for address in addresses if self.check(address)),
-            tuple(address for address in addresses if not self.check(address)),
-        )
+        allowed = tuple(filter(self.check, addresses))
+        return Named(allowed, tuple(address for address in addresses if address not in allowed))
 
 
 def _meant(address: Address) -> Address:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -91,9 +91,17 @@ class Tabs:
         return self.visit(url, **more).came
 
     def visit(
-        self, url: str, *, sending: Sending = at_once, times: Times = PATIENT, late: float = 0.0, **more: Any
+        self,
+        url: str,
+        *,
+        sending: Sending = at_once,
+        times: Times = PATIENT,
+        late: float = 0.0,
+        by: Callable[[str], Cdp] | None = None,
+        **more: Any,
     ) -> Visit:
-        """The same, and all else that is known of it; a tab took it `late` seconds ago.  More as of `asked_for`."""
+        """The same, and all else that is known of it; a tab took it `late` seconds ago, `by` a connection that a test makes to the DevTools
+        there.  More as of `asked_for`."""
         cdp = self.running.connection()
         assert self.running.chrome is not None
         self.proxy.off_limits.add(self.running.chrome.port)
@@ -102,7 +110,7 @@ class Tabs:
         self.gates.append(gate)
         try:
             return open_page(
-                cdp,
+                cdp if by is None else by(self.running.chrome.url),
                 asked_for(url, **more),
                 agent=f"Chrome {AGENT}",
                 gate=gate,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any, ClassVar
 
 import psutil
 import pytest
@@ -16,6 +18,7 @@ import pytest
 from browser_sidecar.cdp import Cdp
 from browser_sidecar.page import Lost, open_page
 from lanes.core.answer import Trouble
+from lanes.core.pages import Shown
 from lanes.fetch.guard import Guard
 from tests.browser.conftest import AGENT, CHAPTER, PATIENT, QUICK, Tabs, asked_for, html
 from tests.browser.scripted import Peer, Scripted
@@ -313,3 +316,29 @@ def test_many_pages_at_once_do_not_meet(tabs: Tabs, site: Host) -> None:
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda n: tabs.shown(site.url(f"/{n}")).html, range(4)))
     assert [f"page {n}".encode() in text for n, text in enumerate(found)] == [True] * 4
+
+
+class Counting(Cdp):
+    """Knows what it was asked."""
+
+    asked: ClassVar[list[str]] = []
+
+    def call_all(
+        self, calls: Sequence[tuple[str, Mapping[str, Any]]], *rest: Any, **more: Any
+    ) -> list[Mapping[str, Any]]:
+        self.asked += [method for method, _ in calls]
+        return super().call_all(calls, *rest, **more)
+
+
+def test_a_page_that_changes_all_the_time_is_looked_at_four_times_a_second_at_most(tabs: Tabs, site: Host) -> None:
+    site.page("/restless", "<title>1</title><script>setInterval(() => document.title += '1', 20)</script>")
+    Counting.asked.clear()
+    with ExitStack() as stack:
+        visit = tabs.visit(
+            site.url("/restless"),
+            by=lambda url: stack.enter_context(closing(Counting(url))),
+            times=QUICK,
+        )
+    assert isinstance(visit.came, Shown)
+    looks = Counting.asked.count("Runtime.evaluate")
+    assert looks <= 2 * 2.0 / QUICK.look + 6, "a look and a head each time, and the reading"
