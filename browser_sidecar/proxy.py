@@ -86,6 +86,7 @@ class Gate:
         self.resolving = asyncio.Semaphore(RESOLVERS)
         self._proxy = proxy
         self._drawn: dict[tuple[str, int], int] = {}
+        self._most: dict[tuple[str, int], int] = {}
         self._written: dict[tuple[str, int], float] = {}
         self._failures: dict[tuple[str, int], Failure] = {}
 
@@ -98,11 +99,15 @@ class Gate:
         """Bytes that came in from there, on the wire."""
         return self._drawn.get((host.lower(), port), 0)
 
+    def allow(self, host: str, port: int, more: int | None) -> None:
+        """From there no more than so many bytes come in from now on, until other word is given; None: what the page may draw."""
+        self._most[host.lower(), port] = self._proxy.page_bytes if more is None else self.drawn(host, port) + more
+
     def count(self, host: str, port: int, size: int) -> bool:
         """So many more came in; whether more may."""
         self.received += size
-        self._drawn[host, port] = self.drawn(host, port) + size
-        return not self.is_spent
+        self._drawn[host, port] = drawn = self.drawn(host, port) + size
+        return not self.is_spent and drawn <= self._most.get((host, port), self._proxy.page_bytes)
 
     def written_at(self, host: str, port: int) -> float:
         """The monotonic instant at which a plain request was last written there; 0: none was."""

@@ -37,8 +37,9 @@ MOST: Final = LIMITS.hops + 1
 class Document:
     """One document of the page's own frame.
 
-    `at`: monotonic instant of its header.  `drawn_before`: what the gate had drawn from its host by then.  `wire` and `size`: its bytes so
-    far, as they came and decompressed.  `told`: Chrome tells of its end (not of one to which scripts led).  `failed`: what cut it short.
+    `at`: monotonic instant of its header.  `drawn_before`: what the gate had drawn from its host before it was asked for.  `wire` and
+    `size`: its bytes so far, as they came and decompressed.  `told`: Chrome tells of its end (not of one to which scripts led).
+    `failed`: what cut it short.
     """
 
     loader: str
@@ -93,6 +94,7 @@ class Seen:
         self._sessions = [session]
         self._failed: dict[str, str] = {}
         self._documents: dict[str, Document] = {}
+        self._drawn = 0
         self._tried = 0
         self._following, self._late = True, False
         self._going = False
@@ -201,6 +203,8 @@ class Seen:
             self.asking = url
             self.went += 1
             self.written_at = None
+            self._drawn = 0 if self._gate is None else self._gate.drawn(parts.host, parts.port)
+            self._allow(parts.host, parts.port, LIMITS.wire)
         if self.left is not None or self.forbidden is not None or self.went > MOST:
             return False
         self._going = True
@@ -208,6 +212,11 @@ class Seen:
             self._following, self._late = True, True
             self._tell("Network.enable", **NO_BUFFERS)
         return True
+
+    def _allow(self, host: str, port: int, more: int | None) -> None:
+        """A document on its way is cut off at its cap: it is the gate that is in time, for Chrome tells of it late."""
+        if self._gate is not None:
+            self._gate.allow(host, port, more)
 
     def _is_wanted(self, kind: str | None, url: str) -> bool:
         if kind in MEDIA:
@@ -250,10 +259,9 @@ class Seen:
         self.written_at = self._written(response.get("timing") or {}, parts)
         headers = {name.lower(): ", ".join(value.split("\n")) for name, value in response["headers"].items()}
         loader = params["loaderId"]
-        drawn = self._gate.drawn(parts.host, parts.port) if self._gate else 0
         place = response["url"], parts.host, parts.port
         self.coming = Document(
-            loader, *place, response["status"], headers, time.monotonic(), drawn, told=not self._late
+            loader, *place, response["status"], headers, time.monotonic(), self._drawn, told=not self._late
         )
         self._documents = {loader: self.coming} | ({self.current.loader: self.current} if self.current else {})
 
@@ -272,6 +280,7 @@ class Seen:
     def _finished(self, params: Mapping[str, Any]) -> None:
         if (document := self._documents.get(params["requestId"])) is not None:
             document.ended = True
+            self._allow(document.host, document.port, None)
             self._rest()
             document.wire = max(document.wire, int(params.get("encodedDataLength", 0)))
 
@@ -279,6 +288,8 @@ class Seen:
         if params.get("type") != "Document":
             return
         self._going = False
+        if (asked := split(self.asking)) is not None:
+            self._allow(asked.host, asked.port, None)
         self._failed = {params["requestId"]: params["errorText"]}
         if (document := self._documents.get(params["requestId"])) is not None:
             document.failed = params["errorText"]

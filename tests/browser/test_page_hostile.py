@@ -20,6 +20,7 @@ from browser_sidecar.page import Lost, open_page
 from lanes.core.answer import Trouble
 from lanes.core.pages import Shown
 from lanes.fetch.guard import Guard
+from lanes.fetch.limits import LIMITS
 from tests.browser.conftest import AGENT, CHAPTER, PATIENT, QUICK, Tabs, asked_for, html
 from tests.browser.scripted import Peer, Scripted
 from tests.smallnet import Host, Smallnet, ok
@@ -189,7 +190,7 @@ def test_twenty_megabytes_are_cut_off_at_the_cap(tabs: Tabs, site: Host, announc
     site.script("/title", whole if announced else whole.chunked(65_536))
     came = tabs.not_shown(site.url("/title"))
     assert (came.trouble, came.line_proved) == (Trouble.OVERSIZE, True)
-    assert tabs.gates[-1].received < 20 * 2**20
+    assert tabs.gates[-1].received < LIMITS.wire + 2**20
     then_sound(tabs, site)
 
 

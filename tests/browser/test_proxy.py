@@ -241,6 +241,18 @@ def test_a_page_that_draws_too_much_is_cut_off_and_gets_no_more(gate: Gate, site
     assert len(net.record.dials) == dials
 
 
+def test_one_host_may_be_given_less_and_the_page_goes_on_elsewhere(gate: Gate, site: Host, net: Smallnet) -> None:
+    site.script("/much", ok("x" * 300_000).closing())
+    much = b"GET /much HTTP/1.1\r\nHost: x\r\n\r\n"
+    gate.allow("SITE.test", net.port, 100_000)
+    assert len(tunnelled(gate, f"site.test:{net.port}", much)) <= 100_100
+    assert not gate.is_spent
+    net.host("127.1.0.6", name="other.test").script("/page", ok("hello").closing())
+    assert tunnelled(gate, f"other.test:{net.port}").endswith(b"hello")
+    gate.allow("site.test", net.port, None)
+    assert len(tunnelled(gate, f"site.test:{net.port}", much)) > 300_000
+
+
 def test_a_page_has_so_many_connections_at_a_time_and_no_more(net: Smallnet, site: Host) -> None:
     proxy = Proxy(Guard([str(ALLOWED)], net.resolver), QUICK, connections=2)
     try:
