@@ -34,13 +34,13 @@ run: .venv/.all
 	if [ -z "$$LANES_CONTACT" ] && [ -t 0 ]; then \
 		echo "Every request names an e-mail or web address at which a site's owner can reach you."; \
 		printf "Your contact address: "; read -r LANES_CONTACT; export LANES_CONTACT; \
-		$(BIN)/python -m lanes.settings > /dev/null || exit 2; \
-		(umask 077; printf "LANES_CONTACT='%s'\n" "$$(printf %s "$$LANES_CONTACT" | sed "s/'/'\\\\''/g")" >> var/lanes.env); \
 	elif [ -z "$$LANES_CONTACT" ]; then \
 		echo "Nothing is polled without a contact address. Give yours:  LANES_CONTACT=you@example.org make run" >&2; exit 2; \
 	fi; \
-	echo "Lanes starts here, with:"; \
-	$(BIN)/python -m lanes.settings || exit 2; \
+	places=$$($(BIN)/python -m lanes.settings) || exit 2; \
+	grep -Eqs '^(export +)?LANES_CONTACT=' var/lanes.env || \
+		(umask 077; printf "LANES_CONTACT='%s'\n" "$$(printf %s "$$LANES_CONTACT" | sed "s/'/'\\\\''/g")" >> var/lanes.env); \
+	printf "Lanes starts here, with:\n%s\n" "$$places"; \
 	echo "  logs       $(CURDIR)/var/log"; \
 	echo "  settings   $(CURDIR)/var/lanes.env (deploy/lanes.env.example explains each)"; \
 	echo "In a second terminal:"; \

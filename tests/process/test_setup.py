@@ -168,7 +168,9 @@ def test_a_python_that_will_not_do_is_named_with_the_remedy(lacking: str, told: 
     assert told in ended.stderr
 
 
-def test_make_run_waits_for_the_end_of_what_is_still_stopping(tmp_path: Path) -> None:
+def test_make_run_waits_for_the_end_of_what_is_still_stopping_and_keeps_the_contact_it_was_given(
+    tmp_path: Path,
+) -> None:
     shutil.copy(ROOT / "Makefile", tmp_path)
     commands = tmp_path / ".venv" / "bin"
     commands.mkdir(parents=True)
@@ -185,6 +187,9 @@ def test_make_run_waits_for_the_end_of_what_is_still_stopping(tmp_path: Path) ->
         (commands / name).chmod(0o755)
     ended = run("touch .venv/.all; timeout 100 make run", tmp_path, LANES_CONTACT="you@example.org")
     assert ended.returncode == 0, ended.stderr
+    assert (tmp_path / "var" / "lanes.env").read_text() == "LANES_CONTACT='you@example.org'\n"
+    assert run("touch .venv/.all; timeout 100 make run", tmp_path, LANES_CONTACT="new@example.org").returncode == 0
+    assert (tmp_path / "var" / "lanes.env").read_text() == "LANES_CONTACT='you@example.org'\n", "for that once"
     assert ended.stdout.index("still stopping here") < ended.stdout.index("it starts")
 
 
