@@ -207,8 +207,8 @@ TABLE: Final = (
         _whole(1024, 65000),
         "9600",
         "The base of those ports: each process listens on this plus its number "
-        f"({', '.join(f'{name} {number}' for name, number in _NUMBERS.items())}, lane-feeds {_FIRST_LANE}; the other Lanes follow in the "
-        "order of `lanes sites`, and `make run` tells them all).",
+        f"({', '.join(f'{name} {number}' for name, number in _NUMBERS.items())}, lane-feeds {_FIRST_LANE}; `make run` tells those "
+        "of the other Lanes, `lanes sites --supervisord NAME` that of an own Site).",
     ),
     Setting("LANES_LOG_LEVEL", _level, "INFO", "DEBUG, INFO, WARNING or ERROR."),
     Setting(
