@@ -107,7 +107,11 @@ def _try(commands: Any, command: Callable[..., ArgumentParser]) -> None:
     )
     tried.add_argument("site", metavar="SITE")
     tried.add_argument("what", metavar="URL|FILE", help="- reads standard input; a file needs no database")
-    tried.add_argument("--url", metavar="URL", help="of a file: where it came from; relative links start there")
+    tried.add_argument(
+        "--url",
+        metavar="URL",
+        help="of a file: where it came from; its relative links start there, and by it feeds are read as their Site's",
+    )
     tried.add_argument(
         "--wait",
         type=arguments.seconds,
