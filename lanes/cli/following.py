@@ -12,6 +12,7 @@ from lanes.cli.asking import reason
 from lanes.cli.door import Store, each_key, open_store
 from lanes.cli.parser import DONE, FAILED, USAGE, NotMeant
 from lanes.cli.silent import silent_lanes_of
+from lanes.cli.sites import tell_broken
 from lanes.cli.spelling import as_followed
 from lanes.cli.words import clean, counted, masked, print_json, reason_told
 from lanes.core import schedule
@@ -45,6 +46,7 @@ def wanted(url: str, title: str | None = None) -> Wanted:
 
 def add(asked: Namespace) -> int:
     """Follows URLs and, at a terminal or when asked to, waits for their first Polls."""
+    tell_broken("add")
     good, refused = _recognised(asked.urls)
     with open_store() as store:
         since = store.asking.now()

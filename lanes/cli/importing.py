@@ -16,6 +16,7 @@ from lanes.cli.door import Store, open_store
 from lanes.cli.following import wanted
 from lanes.cli.opml import Outline, read
 from lanes.cli.parser import DONE, USAGE
+from lanes.cli.sites import tell_broken
 from lanes.cli.spelling import as_followed, identity_of
 from lanes.cli.words import clean, counted, masked, print_json
 from lanes.errors import BadUrl, LanesError
@@ -31,6 +32,7 @@ class NoFile(LanesError):
 
 def run(asked: Namespace) -> int:
     """Follows what the file names."""
+    tell_broken("import")
     name = "standard input" if asked.file == "-" else asked.file
     outlines = read(name, _bytes(asked.file))
     found, repeated, refused = _sorted(outlines)

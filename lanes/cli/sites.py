@@ -44,13 +44,18 @@ stdout_logfile_backups = 3
 
 def show(asked: Namespace) -> int:
     """The registry, or the sections of own Sites; FAILED where an own Site had to be left out."""
-    for broken in own_sites().broken:
-        sys.stderr.write(f"lanes sites: {clean(str(broken))}\n")
+    tell_broken("sites")
     if asked.supervisord is not None:
         _print_sections(asked.supervisord)
     else:
         _print(asked)
     return FAILED if own_sites().broken else DONE
+
+
+def tell_broken(command: str) -> None:
+    """On standard error: own Sites that had to be left out."""
+    for broken in own_sites().broken:
+        sys.stderr.write(f"lanes {command}: {clean(str(broken))}\n")
 
 
 def _print_sections(name: str) -> None:

@@ -68,6 +68,9 @@ def test_an_own_site_is_shown_as_the_owners_and_a_broken_one_is_told_and_left_ou
     assert code == 0
     assert "Following inn-test-12 (inn): http://inn.test/12" in out
     assert "elsewhere-test (feeds)" in out
+    assert "lanes add: The own Site 'barn' of my-barn 1.5 is left out: " in err
+    (tmp_path / "list.opml").write_text("<opml><body><outline xmlUrl='http://a.test/1'/></body></opml>", "utf-8")
+    assert "lanes import: The own Site 'barn' of my-barn 1.5 is left out: " in the_lanes(own, "import", "list.opml")[2]
     assert the_lanes(own, "lane", "barn")[0] == 3
     assert "The own Site 'barn' of my-barn 1.5 is left out: " in the_lanes(own, "lane", "barn")[2]
 
