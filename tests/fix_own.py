@@ -40,3 +40,9 @@ def the_lanes(own: Own, *argv: str, stdin: str = "") -> tuple[int, str, str]:
     """One `lanes` command: exit code, standard output, standard error."""
     done = own("-m", "lanes", *argv, stdin=stdin)
     return done.returncode, done.stdout, done.stderr
+
+
+def pip_installs(own: Own, place: Path, distribution: Path) -> subprocess.CompletedProcess[str]:
+    """An own Site's distribution, laid down in `place` by pip and nothing but what is there."""
+    how = ["install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(place)]
+    return own("-m", "pip", "--disable-pip-version-check", *how, str(distribution), PIP_ROOT_USER_ACTION="ignore")

@@ -15,7 +15,7 @@ import pytest
 from lanes.cli.parser import parse
 from lanes.sites import SITES
 from tests.fix_lane import Owner
-from tests.fix_own import Own, the_lanes
+from tests.fix_own import Own, pip_installs, the_lanes
 from tests.own_sites import install, sound
 from tests.process.conftest import Lanes
 from tests.smallnet import ALLOWED, Smallnet
@@ -207,18 +207,6 @@ def test_killed_in_mid_fetch_it_leaves_nothing_closed_longer_than_its_lease(
     assert the_lanes(own, "try", "feeds", host.url("/feed"), "--wait", "5")[0] == 0
 
 
-PIP = [
-    "-m",
-    "pip",
-    "--disable-pip-version-check",
-    "install",
-    "--quiet",
-    "--no-deps",
-    "--no-build-isolation",
-    "--no-index",
-]
-
-
 @pytest.mark.parametrize("kind", ["page", "feed", "browser"])
 def test_what_site_new_writes_is_installed_passes_its_test_and_is_tried_at_once(
     own: Own, tmp_path: Path, kind: str
@@ -230,7 +218,7 @@ def test_what_site_new_writes_is_installed_passes_its_test_and_is_tried_at_once(
     made = tmp_path / "lanes-site-lantern-8"
     sample = made / ("sample.xml" if kind == "feed" else "sample.html")
     assert f"lanes try lantern-8 lanes-site-lantern-8/{sample.name}" in out
-    installed = own(*PIP, "--target", str(tmp_path), str(made), PIP_ROOT_USER_ACTION="ignore")
+    installed = pip_installs(own, tmp_path, made)
     assert installed.returncode == 0, installed.stderr
     row = json.loads(the_lanes(own, "sites", "--json")[1])[0]
     assert (row["site"], row["own"], row["browser"]) == ("lantern-8", "lanes-site-lantern-8 0.1.0", kind == "browser")
@@ -258,7 +246,7 @@ def test_what_site_new_writes_for_a_shipped_name_says_what_becomes_of_its_series
         "lanes site: once installed it replaces the shipped Site royalroad, and has its Series.\n",
     )
     made = tmp_path / "lanes-site-royalroad"
-    assert own(*PIP, "--target", str(tmp_path), str(made), PIP_ROOT_USER_ACTION="ignore").returncode == 0
+    assert pip_installs(own, tmp_path, made).returncode == 0
     readme = (made / "README.md").read_text(encoding="utf-8")
     assert "replaces the shipped Site `royalroad`" in readme
     assert "all stay, with their Chapters" in readme
