@@ -98,6 +98,17 @@ def test_a_sleeping_chrome_says_when_it_wakes_and_holds_nobody(
     assert take(lane.store, REST) is not None
 
 
+def test_where_nothing_is_due_nobody_is_told_that_he_waits_for_chrome(
+    rows: Rows, database: Database, serving: ServingStore
+) -> None:
+    lane = a_page_lane(database, rows, series=0)
+    (rested,) = due_for(rows, lane, DAY)
+    rows.set_series(rested.id, latest_checked_at=rows.now())
+    why = AskStore(database, {"panels": REST}, polling=True).one(rested.key).why
+    assert "Chrome" not in str(why.reason)
+    assert take(lane.store, REST) is None
+
+
 def test_a_check_now_wakes_chrome(rows: Rows, database: Database, serving: ServingStore) -> None:
     lane = a_page_lane(database, rows, series=0)
     (series,) = due_for(rows, lane, DAY)
