@@ -6,6 +6,7 @@ Time passes by moving lanes.now(); arrivals are the small internet's own, told i
 from __future__ import annotations
 
 import logging
+import re
 from contextlib import ExitStack
 from datetime import timedelta
 from itertools import pairwise
@@ -14,6 +15,7 @@ import pytest
 
 from tests.fix_lane import LaneAtWork, MakeLane
 from tests.smallnet import AS_USUAL, Request, Smallnet, Step, redirect, status
+from tests.waiting import until
 from tests.wire.comics import Seen, comics, open_at, process, titles_of
 
 SLACK = 0.05
@@ -176,6 +178,45 @@ def test_a_gap_that_its_rest_can_bear_engages_no_floor(
     with caplog.at_level(logging.WARNING):
         assert lane.run_once() == 1
     assert not [record for record in caplog.records if "floor" in record.getMessage()]
+
+
+def test_how_far_behind_a_lane_is_is_logged_after_a_pass_that_fetched_and_once_a_minute_at_most(
+    net: Smallnet, make_lane: MakeLane, caplog: pytest.LogCaptureFixture
+) -> None:
+    lane = a_lane(make_lane, "127.1.0.5", gap=10)
+    first, _ = titles_of(net.host("127.1.0.5"), lane, 2)
+
+    def said() -> list[str]:
+        return [each.getMessage() for each in caplog.records if "behind=" in each.getMessage()]
+
+    with caplog.at_level(logging.INFO):
+        assert lane.run_once() == 1
+        lane.tell(
+            "UPDATE lanes.series SET added_at = added_at - interval '2 hours', bookmarked_at = bookmarked_at - interval '2 hours'"
+        )
+        with lane.running():
+            until(said, lambda: caplog.text)
+            open_at(lane)
+            lane.wait_for("SELECT WHERE NOT EXISTS (SELECT FROM lanes.series WHERE good_at IS NULL)")
+            open_at(lane)
+            lane.check_now(first)
+            lane.wait_for("SELECT FROM lanes.polls GROUP BY series_id HAVING count(*) = 2")
+    (once,) = said()
+    assert re.fullmatch(r"this Lane polled polls=1 behind=2:00:\d\d(\.\d+)? due=1 held=0", once)
+
+
+def test_a_lane_that_fetched_nothing_does_not_say_how_far_behind_it_is(
+    net: Smallnet, make_lane: MakeLane, caplog: pytest.LogCaptureFixture
+) -> None:
+    lane = a_lane(make_lane, "127.1.0.5", gap=10)
+    titles_of(net.host("127.1.0.5"), lane, 1)
+    lane.tell("UPDATE lanes.series SET latest_checked_at = lanes.now()")
+    sample = lane.metrics.registry.get_sample_value
+    with caplog.at_level(logging.INFO):
+        assert lane.run_once() == 0
+        with lane.running():
+            until(lambda: sample("lanes_eligible", {"site": "comics"}) == 1)
+    assert not [each for each in caplog.records if "behind=" in each.getMessage()]
 
 
 def test_a_host_that_refuses_whatever_comes_within_a_minute_teaches_its_interval_over_a_restart(
