@@ -167,6 +167,29 @@ def test_chrome_is_started_afresh_after_so_many_pages(rows: Rows) -> None:
         assert rows.lost_until is None
 
 
+def test_a_second_tab_opens_no_page_beyond_those_after_which_chrome_is_started_afresh(rows: Rows) -> None:
+    gate = threading.Event()
+
+    def slow_third(asked: PageAsked) -> Shown:
+        assert not asked.url.endswith("/2") or gate.wait(60)
+        return PAGE
+
+    with serving(rows, Scripted(slow_third), Rhythm(beat=0.05, pages=3), tabs=2) as at_work:
+        for n in range(2):
+            assert rows.opened(rows.asked(f"http://site.test/{n}", f"site-{n}")) == PAGE
+        third, fourth = (rows.asked(f"http://site.test/{n}", f"site-{n}") for n in (2, 3))
+        rows.until(third, lambda page: page is not None and page.taken)
+        for _ in range(2):  # what a round takes it takes after its beat
+            rows.tell("UPDATE lanes.browser SET heartbeat_at = '2000-01-01'")
+            rows.wait_for("SELECT FROM lanes.browser WHERE heartbeat_at > '2001-01-01'")
+        page = rows.look(fourth)
+        assert page is not None
+        assert not page.taken
+        gate.set()
+        assert rows.opened(fourth) == PAGE
+        assert (at_work.browser.ended, at_work.count("browser_restarts_total")) == (1, 1)
+
+
 def test_a_page_that_chrome_does_not_end_costs_a_start_afresh_and_nobody_the_browser(rows: Rows) -> None:
     """Or a page that keeps Chrome busy would take it from every other Lane for a quarter of an hour, each time that it is read."""
     with serving(rows, Scripted(leaves=True)) as at_work:
