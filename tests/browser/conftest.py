@@ -50,15 +50,15 @@ CHAPTER = "<p class=chapter>One</p>"
 class Running:
     """One Chromium, started again where a test has ended it."""
 
-    def __init__(self, binary: Binary) -> None:
-        self._binary = binary
+    def __init__(self, binary: Binary, *flags: str) -> None:
+        self._binary, self._flags = binary, flags
         self.chrome: Chrome | None = None
         self.cdp: Cdp | None = None
 
     def connection(self) -> Cdp:
         if self.cdp is None or self.cdp.dead is not None or self.chrome is None or self.chrome.is_gone():
             self.close()
-            self.chrome = Chrome(self._binary)
+            self.chrome = Chrome(self._binary, flags=self._flags)
             self.cdp = Cdp(self.chrome.url)
         return self.cdp
 

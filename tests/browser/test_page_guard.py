@@ -5,14 +5,20 @@ A forbidden part of 127.0.0.0/8 stands in for what is not public; that nothing w
 
 from __future__ import annotations
 
+import json
 import socket
 from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
+from browser_sidecar.chrome import Binary
 from lanes.core.answer import Trouble
-from tests.browser.conftest import CHAPTER, Tabs, html
+from tests.browser.conftest import CHAPTER, Running, Tabs, html
 from tests.smallnet import Host, Smallnet, ok, redirect
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -167,14 +173,36 @@ def test_nothing_leaves_by_udp(tabs: Tabs, site: Host) -> None:
             listener.recv(1)
 
 
-def test_no_name_is_resolved_but_by_the_proxy(tabs: Tabs, site: Host, net: Smallnet) -> None:
-    """Hints included: dns-prefetch, preconnect."""
-    site.page(
-        "/title",
-        html(
-            CHAPTER,
-            "<link rel=dns-prefetch href=//hinted.test><link rel=preconnect href=http://hinted.test><title>x</title>",
-        ),
-    )
-    tabs.shown(site.url("/title"))
-    assert {asked.name for asked in net.resolver.asked} <= {"site.test", "hinted.test"}
+@pytest.fixture
+def noting(binary: Binary) -> Iterator[Running]:
+    """A Chrome of its own, which notes in its profile what it does on the network."""
+    noting = Running(binary, "--log-net-log=noted.json")
+    yield noting
+    noting.close()
+
+
+def noted(running: Running) -> list[tuple[str, dict[str, Any]]]:
+    """Kind and particulars of all that it noted; it ends, in peace, to have it whole."""
+    assert running.cdp is not None
+    assert running.chrome is not None
+    running.cdp.tell("Browser.close")
+    until(running.chrome.is_gone)
+    found = json.loads((running.chrome.profile / "noted.json").read_text(encoding="utf-8"))
+    kinds = {number: name for name, number in found["constants"]["logEventTypes"].items()}
+    return [(kinds[each["type"]], each.get("params", {})) for each in found["events"]]
+
+
+def test_no_name_is_resolved_but_by_the_proxy_and_nothing_is_sent_by_udp(
+    noting: Running, site: Host, net: Smallnet
+) -> None:
+    """By Chrome's own word, hints and what it wants for itself included."""
+    hints = "".join(f"<link rel={rel} href=http://{rel}.test/x>" for rel in ("dns-prefetch", "preconnect", "prefetch"))
+    site.page("/title", html(CHAPTER + "<script>fetch('http://fetched.test/').catch(() => 0)</script>", hints))
+    with closing(Tabs(noting, net)) as tabs:
+        tabs.shown(site.url("/title"))
+        told = noted(noting)
+    assert "site.test" in {asked.name for asked in net.resolver.asked}
+    asked = [each["host"] for kind, each in told if kind == "HOST_RESOLVER_MANAGER_REQUEST" and "host" in each]
+    assert asked, "it notes what it looks up"
+    assert {urlsplit(each).hostname or each for each in asked} <= {"~notfound", "127.0.0.1"}
+    assert [kind for kind, _ in told if kind == "UDP_BYTES_SENT"] == []
