@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
 from datetime import timedelta
 
+import psycopg
 import pytest
 
+from browser_sidecar.rhythm import Rhythm
 from lanes.core.answer import Trouble
 from lanes.core.pages import NotShown, PageAsked
 from lanes.errors import DatabaseAway
-from tests.browser.rows import Rows
+from tests.browser.rows import Rows, until
 from tests.browser.serving import PAGE, Scripted, held, serving
 
 
@@ -87,6 +90,24 @@ def test_a_bug_before_a_page_is_sent_says_so_and_takes_nothing_for_a_minute(rows
         assert (page.sent_at, page.opened) == (None, None)
         assert at_work.browser.opened == ["http://site.test/"]
         assert rows.lost_until is None
+
+
+def test_a_page_that_is_done_in_its_time_is_no_loss_however_long_its_answer_waits_for_postgres(rows: Rows) -> None:
+    gate = threading.Event()
+    with serving(rows, Scripted(held(gate)), Rhythm(beat=0.05, patience=2.0)) as at_work:
+        token = rows.asked("http://site.test/")
+        rows.until(token, lambda page: page is not None and page.sent_at is not None)
+        with psycopg.connect(rows.url) as another:
+            another.execute("SELECT FROM lanes.browser_pages FOR UPDATE")
+            gate.set()
+            until(lambda: at_work.count("browser_pages_total", outcome="shown") == 1)
+            over = time.monotonic() + 2.0
+            until(lambda: time.monotonic() > over)
+            rows.tell("UPDATE lanes.browser SET heartbeat_at = '2000-01-01'")
+            rows.wait_for("SELECT FROM lanes.browser WHERE heartbeat_at > '2001-01-01'")
+            assert (rows.lost_until, at_work.browser.ended) == (None, 0)
+        assert rows.opened(token) == PAGE
+        assert at_work.count("browser_lost_total") == 0
 
 
 def test_a_page_that_was_not_sent_says_why_and_costs_no_other(rows: Rows) -> None:

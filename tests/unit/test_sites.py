@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -32,6 +32,13 @@ def test_only_the_site_of_many_hosts_has_no_gap_and_it_is_asked_last() -> None:
     )
     assert SITES[-1].name == "feeds"
     assert all(site.slots == 1 for site in SITES if not site.many_hosts)
+
+
+def test_every_site_but_feeds_begins_with_a_rest_of_an_hour_and_a_gap_of_ten_seconds() -> None:
+    """DESIGN 5.1; `feeds` has 16 Slots (DESIGN 2)."""
+    hour, gap = timedelta(hours=1), timedelta(seconds=10)
+    assert {(site.rest, site.gap) for site in SITES[:-1]} == {(hour, gap)}
+    assert (SITES[-1].rest, SITES[-1].slots) == (hour, 16)
 
 
 HOSTS = [(site.name, host) for site in SITES for host in site.hosts]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from browser_sidecar.rhythm import RHYTHM
 from lanes.core import pages
 from lanes.core.answer import Response, Resume, Sent, Trouble
 from lanes.core.chapters import NO_HINTS, Hints, Item
@@ -68,6 +69,12 @@ def test_a_page_has_two_minutes_of_its_tab_inside_a_lease_that_is_renewed_and_a_
 ):
     seconds = [pages.PATIENCE, pages.LEASE, pages.RENEW, pages.SETTLING, pages.LOST, pages.BEAT, pages.PLACE]
     assert [each / timedelta(seconds=1) for each in seconds] == [120, 150, 30, 30, 900, 5, 10]
+
+
+def test_chrome_sleeps_after_five_idle_minutes_and_is_started_afresh_after_two_hundred_pages() -> None:
+    """DESIGN 7."""
+    assert (RHYTHM.beat, RHYTHM.idle, RHYTHM.patience, RHYTHM.retry, RHYTHM.pages) == (5, 300, 120, 900, 200)
+    assert RHYTHM.memory < 2**30
 
 
 def test_a_page_of_which_no_more_is_said_waits_for_its_landmark_alone_and_proves_nothing_of_our_line() -> None:
