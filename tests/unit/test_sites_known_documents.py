@@ -5,6 +5,8 @@ LANES_TEST_SITES names another place for them.  A clone without them skips these
 
 from __future__ import annotations
 
+import csv
+import json
 import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,6 +17,7 @@ import pytest
 from lanes.core.chapters import Document, Lifecycle
 from lanes.core.outcome import Failed, Refused
 from lanes.sites import by_name
+from lanes.sites.numbers import Numbered, numbered
 from tests.site_samples import dates, identities, meaning, numbers
 
 PLACE = Path(os.environ.get("LANES_TEST_SITES", Path(__file__).parents[3] / "shared" / "sites"))
@@ -71,6 +74,7 @@ TABLE = (
 NOT_RECOGNISED = (
     ("royalroad_missing_200.html", "royalroad", "404"),
     ("mangadex_error_429.json", "mangadex", "api error"),
+    ("mangadex_manga.json", "mangadex", "not recognised"),
     ("ao3_adult_gate.html", "ao3", "age"),
     ("ao3_maintenance_200.html", "ao3", "5xx"),
     ("maintenance.html", "royalroad", "not recognised"),
@@ -144,3 +148,27 @@ def test_the_notes_of_the_table_hold() -> None:
     assert by_file["ao3_work.html"].lifecycle is Lifecycle.ONGOING
     assert [number for _, number, _ in numbers(by_file["reddit.rss"].items)] == ["41", "40"]
     assert by_file["jsonfeed.json"].items[1].guid == "41"
+
+
+def test_what_is_said_of_a_title_is_read_where_its_feed_brings_it() -> None:
+    whole = json.loads((PLACE / "mangadex_feed.json").read_bytes())
+    whole["data"][0]["relationships"].append(json.loads((PLACE / "mangadex_manga.json").read_bytes())["data"])
+    url = "https://api.mangadex.org/manga/x/feed?translatedLanguage[]=en"
+    found = by_name("mangadex").read(json.dumps(whole).encode(), None, url, AT)
+    assert isinstance(found, Document)
+    assert (found.title, found.lifecycle) == ("Lights of the Far Harbour", Lifecycle.ONGOING)
+
+
+def test_each_title_of_the_table_of_numbers_says_what_stands_beside_it() -> None:
+    with (PLACE / "numbers.tsv").open(encoding="utf-8", newline="") as table:
+        rows = list(csv.DictReader(table, delimiter="\t", quoting=csv.QUOTE_NONE))
+    assert len(rows) == 60
+    said = {row["title"]: numbered(row["title"]) for row in rows}
+    assert said == {
+        row["title"]: Numbered(row["volume"] or None, row["number"] or None, row["label"] or "") for row in rows
+    }
+
+
+def test_no_document_is_left_unread() -> None:
+    read_here = {row.file for row in TABLE} | {file for file, *_ in NOT_RECOGNISED} | set(REFUSED)
+    assert {path.name for path in PLACE.iterdir()} - read_here == {"SITES.md", "numbers.tsv", "rss2.xml"}
