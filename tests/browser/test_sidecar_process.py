@@ -73,6 +73,28 @@ def test_chromes_group_killed_in_mid_page_is_a_loss_that_is_over_after_the_probe
     assert sidecar.metric("browser_lost_total") == 1
 
 
+@pytest.mark.parametrize("in_hand", [False, True])
+def test_a_chrome_that_is_silent_and_closes_nothing_is_a_loss_and_its_group_is_ended(
+    rows: Rows, site: Host, start_sidecar: StartSidecar, in_hand: bool
+) -> None:
+    """CASES H5: stopped, it holds its socket open and says no more."""
+    sidecar = start_sidecar()
+    if in_hand:
+        site.hold("/title")
+        rows.asked(site.url("/title"))
+        site.net.wait_for_visits(1, site, timeout=60)
+    else:
+        rows.opened(rows.asked(site.url("/title")))
+    members = sidecar.family() - {sidecar.process.pid}
+    os.killpg(sidecar.chrome(), signal.SIGSTOP)
+    rows.wait_for("SELECT FROM lanes.browser WHERE browser_lost_until > lanes.now()")
+    until(lambda: not alive(members) and not sidecar.zombies(), lambda: sidecar.said)
+    before = rows.lost_until
+    rows.tell("UPDATE lanes.browser SET heartbeat_at = '2000-01-01'")
+    rows.wait_for("SELECT FROM lanes.browser WHERE heartbeat_at > '2001-01-01'")
+    assert (rows.lost_until, sidecar.metric("browser_lost_total")) == (before, 1)
+
+
 def test_chromes_group_killed_while_it_idles_is_noticed_too(
     rows: Rows, site: Host, start_sidecar: StartSidecar
 ) -> None:
