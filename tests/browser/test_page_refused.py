@@ -113,7 +113,9 @@ def test_a_challenge_without_a_page_holds_us_by_its_header(
     ],
 )
 def test_what_never_clears_by_itself_holds_us_at_once(tabs: Tabs, site: Host, page: str, held: str) -> None:
-    site.script("/title", status(403, page))
+    """Whoever waited for it would find a page in its place."""
+    swap = f"setTimeout(() => {{ document.title = 'A title'; document.body.innerHTML = '{CHAPTER}' }}, 30000)"
+    site.script("/title", status(403, f"{page}<script>{swap}</script>"))
     assert tabs.shown(site.url("/title")).held == held
 
 
