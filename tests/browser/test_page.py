@@ -23,10 +23,12 @@ def later(script: str, after: int = 100) -> str:
 
 
 RENDERED = later("list.innerHTML = '<p class=chapter>Chapter é \U0001f600</p>'")
+TOO_LATE = "<script>setTimeout(() => document.body.innerHTML = 'too late', 30000)</script>"
+"""Of a page that is read at once: whoever waited for more would find nothing else."""
 
 
 def test_a_page_that_scripts_render_is_read_when_its_landmark_is_there(tabs: Tabs, site: Host) -> None:
-    site.page("/title", RENDERED)
+    site.page("/title", RENDERED + TOO_LATE)
     came = tabs.shown(site.url("/title"))
     assert came.status == 200
     assert came.held is None
@@ -87,13 +89,13 @@ def test_a_page_without_its_landmark_is_read_as_it_is_when_its_time_is_over(tabs
 
 
 def test_a_page_that_settles_without_its_landmark_is_read_sooner(tabs: Tabs, site: Host) -> None:
-    site.page("/title", html("<script id=data type=x></script><p>not rendered"))
+    site.page("/title", html(f"<script id=data type=x></script><p>not rendered{TOO_LATE}"))
     patient = replace(PATIENT, settled=0.5)
     assert b"not rendered" in tabs.shown(site.url("/title"), settles_for="script#data", times=patient).html
 
 
 def test_an_error_page_is_not_waited_for(tabs: Tabs, site: Host) -> None:
-    site.script("/gone", status(410, html("<p>gone")))
+    site.script("/gone", status(410, html(f"<p>gone{TOO_LATE}")))
     came = tabs.shown(site.url("/gone"))
     assert (came.status, came.held) == (410, None)
     assert b"<p>gone" in came.html
