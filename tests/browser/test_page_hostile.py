@@ -23,7 +23,7 @@ from lanes.fetch.guard import Guard
 from lanes.fetch.limits import LIMITS
 from tests.browser.conftest import AGENT, CHAPTER, PATIENT, QUICK, Tabs, asked_for, html
 from tests.browser.scripted import Peer, Scripted
-from tests.smallnet import Host, Smallnet, ok
+from tests.smallnet import Host, Smallnet, drip, ok
 
 BLOCK = b"<p>forty-two bytes of nothing, again and again</p>\n"
 
@@ -237,23 +237,43 @@ def test_no_new_window_is_opened(tabs: Tabs, site: Host, net: Smallnet) -> None:
     assert {visit.path for visit in net.record.of(site)} == {"/title"}
 
 
+class Downloads(Cdp):
+    """Knows how many bytes of a download Chrome had, each time that it told."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.told: list[tuple[str, int]] = []
+        self.listen(None, self._hear)
+
+    def call_all(
+        self, calls: Sequence[tuple[str, Mapping[str, Any]]], *rest: Any, **more: Any
+    ) -> list[Mapping[str, Any]]:
+        tells = {"Browser.setDownloadBehavior": {"eventsEnabled": True}}
+        return super().call_all(
+            [(method, {**asked, **tells.get(method, {})}) for method, asked in calls], *rest, **more
+        )
+
+    def _hear(self, method: str, params: Mapping[str, Any]) -> None:
+        if method == "Browser.downloadProgress":
+            self.told.append((params["state"], int(params["receivedBytes"])))
+
+
 def test_nothing_is_downloaded(tabs: Tabs, site: Host) -> None:
-    site.script(
-        "/file",
-        ok(b"abc" * 1_000, "application/octet-stream", {"Content-Disposition": "attachment; filename=taken.bin"}),
-    )
+    """By Chrome's own word: a file that is begun ends with its page, and leaves no trace."""
+    site.script("/file", drip(b"abc" * 100_000, 0.02, piece=1_000, content_type="application/octet-stream"))
     site.page(
         "/title",
         html(
             "<a id=a href=/file download=taken.bin></a><script>a.click();"
-            "setTimeout(() => document.body.insertAdjacentHTML('beforeend', '<p class=chapter>'), 800)</script>"
+            "setTimeout(() => document.body.insertAdjacentHTML('beforeend', '<p class=chapter>'), 2000)</script>"
         ),
     )
-    tabs.shown(site.url("/title"))
+    tabs.running.connection()
     assert tabs.running.chrome is not None
-    assert [
-        path for path in tabs.running.chrome.profile.rglob("*") if "taken" in path.name or path.suffix == ".crdownload"
-    ] == []
+    with closing(Downloads(tabs.running.chrome.url)) as watched:
+        tabs.shown(site.url("/title"), by=lambda _: watched)
+    assert watched.told[-1] == ("canceled", 0)
+    assert {received for _, received in watched.told} == {0}
 
 
 def test_permissions_are_denied_without_a_question(tabs: Tabs, site: Host) -> None:
