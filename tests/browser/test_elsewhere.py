@@ -117,6 +117,24 @@ def test_whatever_a_page_starts_in_a_chrome_elsewhere_asks_no_literal_that_is_no
     assert site.net.record.of(forbidden) == []
 
 
+def test_a_websocket_to_a_literal_that_is_not_public_ends_its_page(site: Host, elsewhere: Chrome) -> None:
+    """Nothing holds it back there, so it may have been made by then."""
+    forbidden = site.net.host("127.2.0.7", forbidden=True)
+    there = forbidden.url("/").replace("http", "ws")
+    for begins in (
+        f"new WebSocket('{there}')",
+        f"new Worker(URL.createObjectURL(new Blob([`new WebSocket('{there}')`])))",
+    ):
+        site.page("/begins", html(f"<p>nothing to see<script>{begins}</script>"))
+        browser = ChromeElsewhere(elsewhere.url, Guard([str(ALLOWED)]), "Lanes/test")
+        try:
+            came = browser.open(asked_for(site.url("/begins")), at_once, time.monotonic()).came
+        finally:
+            browser.close()
+        assert isinstance(came, NotShown), came
+        assert (came.trouble, came.forbidden) == (Trouble.CONNECT, "127.2.0.7")
+
+
 def test_all_that_a_page_starts_says_who_it_is(site: Host, elsewhere: Chrome) -> None:
     other = site.net.host("127.1.0.6")
     other.page("/frame", html("<script>fetch('/from-frame')</script>"))
