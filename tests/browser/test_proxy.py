@@ -241,6 +241,15 @@ def test_a_page_that_draws_too_much_is_cut_off_and_gets_no_more(gate: Gate, site
     assert len(net.record.dials) == dials
 
 
+def test_what_a_page_draws_is_counted_over_all_its_hosts(gate: Gate, site: Host, net: Smallnet) -> None:
+    drawn = 0
+    for n in range(3):
+        net.host(f"127.1.1.{n}", name=f"part-{n}.test").script("/part", ok("x" * 500_000).closing())
+        drawn += len(tunnelled(gate, f"part-{n}.test:{net.port}", b"GET /part HTTP/1.1\r\nHost: x\r\n\r\n"))
+    assert 2**20 - 65_536 <= drawn <= 2**20 + 65_536
+    assert gate.is_spent
+
+
 def test_one_host_may_be_given_less_and_the_page_goes_on_elsewhere(gate: Gate, site: Host, net: Smallnet) -> None:
     site.script("/much", ok("x" * 300_000).closing())
     much = b"GET /much HTTP/1.1\r\nHost: x\r\n\r\n"
