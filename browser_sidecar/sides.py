@@ -95,8 +95,9 @@ class Side(asyncio.Protocol):
             self._stir()
         elif self._goes_on(len(data)):
             self._other.write(data)
-        else:
+        else:  # Chrome may take a while for what was written, and meanwhile more would come in
             self.over.set()
+            self.transport.abort()
 
     def eof_received(self) -> bool:
         self._ended = True

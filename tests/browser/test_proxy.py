@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
 from browser_sidecar.proxy import RESOLVERS, Gate, Proxy
+from browser_sidecar.sides import Side
 from lanes.core.answer import Trouble
 from lanes.fetch.guard import Guard
 from lanes.fetch.limits import LIMITS
@@ -248,6 +251,29 @@ def test_what_a_page_draws_is_counted_over_all_its_hosts(gate: Gate, site: Host,
         drawn += len(tunnelled(gate, f"part-{n}.test:{net.port}", b"GET /part HTTP/1.1\r\nHost: x\r\n\r\n"))
     assert 2**20 - 65_536 <= drawn <= 2**20 + 65_536
     assert gate.is_spent
+
+
+class Wire:
+    """One connection as its `Side` knows it."""
+
+    ended = False
+
+    def abort(self) -> None:
+        self.ended = True
+
+    def resume_reading(self) -> None:
+        return
+
+
+def test_who_may_send_no_more_is_cut_off_at_once_whatever_chrome_has_yet_to_take() -> None:
+    async def too_much() -> tuple[bool, bool]:
+        chrome, origin, wire = Side(lambda _: None), Side(), Wire()
+        origin.transport = cast("asyncio.Transport", wire)
+        origin.onto(chrome, lambda _: False)
+        origin.data_received(b"one byte too many")
+        return wire.ended, origin.over.is_set()
+
+    assert asyncio.run(too_much()) == (True, True)
 
 
 def test_one_host_may_be_given_less_and_the_page_goes_on_elsewhere(gate: Gate, site: Host, net: Smallnet) -> None:
