@@ -91,6 +91,17 @@ STARTED = {
 """Scripts; THERE is what may not be asked, OTHER another site."""
 
 
+def refused_within(elsewhere: Chrome, site: Host) -> None:
+    """The page that begins is ended for what it asks of 127.2.0.7."""
+    browser = ChromeElsewhere(elsewhere.url, Guard([str(ALLOWED)]), "Lanes/test")
+    try:
+        came = browser.open(asked_for(site.url("/begins")), at_once, time.monotonic()).came
+    finally:
+        browser.close()
+    assert isinstance(came, NotShown), came
+    assert (came.trouble, came.forbidden) == (Trouble.CONNECT, "127.2.0.7")
+
+
 @pytest.mark.parametrize("what", STARTED)
 def test_whatever_a_page_starts_in_a_chrome_elsewhere_asks_no_literal_that_is_not_public(
     site: Host, elsewhere: Chrome, what: str
@@ -107,13 +118,7 @@ def test_whatever_a_page_starts_in_a_chrome_elsewhere_asks_no_literal_that_is_no
         host.page("/frame", html(f"<script>{script(FETCH)}</script>"))
         host.page("/working", html("<script>new Worker('/worker.js')</script>"))
     site.page("/begins", html(f"<p>nothing to see<script>{script(STARTED[what])}</script>"))
-    browser = ChromeElsewhere(elsewhere.url, Guard([str(ALLOWED)]), "Lanes/test")
-    try:
-        came = browser.open(asked_for(site.url("/begins")), at_once, time.monotonic()).came
-    finally:
-        browser.close()
-    assert isinstance(came, NotShown), came
-    assert (came.trouble, came.forbidden) == (Trouble.CONNECT, "127.2.0.7")
+    refused_within(elsewhere, site)
     assert site.net.record.of(forbidden) == []
 
 
@@ -126,13 +131,7 @@ def test_a_websocket_to_a_literal_that_is_not_public_ends_its_page(site: Host, e
         f"new Worker(URL.createObjectURL(new Blob([`new WebSocket('{there}')`])))",
     ):
         site.page("/begins", html(f"<p>nothing to see<script>{begins}</script>"))
-        browser = ChromeElsewhere(elsewhere.url, Guard([str(ALLOWED)]), "Lanes/test")
-        try:
-            came = browser.open(asked_for(site.url("/begins")), at_once, time.monotonic()).came
-        finally:
-            browser.close()
-        assert isinstance(came, NotShown), came
-        assert (came.trouble, came.forbidden) == (Trouble.CONNECT, "127.2.0.7")
+        refused_within(elsewhere, site)
 
 
 def test_all_that_a_page_starts_says_who_it_is(site: Host, elsewhere: Chrome) -> None:
