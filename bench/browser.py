@@ -59,10 +59,11 @@ class Sidecar:
 
     def zombies(self) -> int:
         """Those that stay.  Chrome itself takes a second to reap the process of a page that has ended."""
-        before = self._zombies()
-        if before:
-            time.sleep(REAPED)
-        return len(before & self._zombies())
+        until, stay = time.monotonic() + REAPED, self._zombies()
+        while stay and time.monotonic() < until:
+            time.sleep(0.1)
+            stay &= self._zombies()
+        return len(stay)
 
     def _zombies(self) -> set[int]:
         family = self.process.children(recursive=True)
